@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.core.arena import Arena
-from ringleaf.core.units import FOREVER_PS
 from ringleaf.errors import TopologyError
 from ringleaf.hosts.agent import AGENT_WORDS
-from ringleaf.ina.rebuilding import TreeChange
+from ringleaf.ina.holdings import Updates
+from ringleaf.ina.rebuilding import Rounds
 from ringleaf.ina.switchml.keeping import (
     KEPT_WORDS,
     REPEATS,
@@ -64,54 +64,51 @@ class TreeRebuilder:
         """Note that a switch has lost its registers."""
         self._restarted.add(switch)
 
-    def rebuild(self, arena: Arena, left: nx.Graph[str], now_ps: int) -> TreeChange | None:
-        """Move the job to a tree of what is left, if it needs another one or has lost sums."""
-        if _is_whole(self._tree, left):
-            return self._change(arena, self._tree, now_ps) if self._has_lost_sums else None
-        try:
-            tree = self.tree_of(left)
-        except TopologyError:  # none joins all workers, so they wait for the old one
+    def plan(self, left: nx.Graph[str] | None) -> Updates | None:
+        """Give the job a tree of what is left, if it needs another one or has lost sums.
+
+        Args:
+            left: What is left of the topology; None: all, and the tree shall be the usual one.
+
+        Returns:
+            What switches must be told; None if all stays.
+        """
+        tree = self._choose(left)
+        if tree == self._tree and self._restarted.isdisjoint(tree.children):
             return None
-        return self._change(arena, tree, now_ps)
-
-    def restore(self, arena: Arena, now_ps: int) -> TreeChange | None:
-        """Move the job to the tree of the whole network, if it has another, or has lost sums."""
-        if self._tree == self.usual and not self._has_lost_sums:
-            self._restarted.clear()
-            return None
-        return self._change(arena, self.usual, now_ps)
-
-    def resumed_ps(self, arena: Arena) -> int | None:
-        """Return when all workers had a result after the last change; None: some have none yet."""
-        last = max(int(arena.words[_kept(arena, at) + RESUMED_PS]) for at in self.workers)
-        return None if last == FOREVER_PS else last
-
-    @property
-    def _has_lost_sums(self) -> bool:
-        return not self._restarted.isdisjoint(self._tree.children)
-
-    def _change(self, arena: Arena, tree: AggregationTree, now_ps: int) -> TreeChange:
         updates = between(self.entities_of(self._tree), self.entities_of(tree))
         self._tree = tree
         self._restarted.clear()
-        align_rounds(arena, self.workers)
-        for at in self.workers:
-            begin_again(arena, at, 0, now_ps)
-        return TreeChange(updates, self.workers)
+        return updates
 
+    def _choose(self, left: nx.Graph[str] | None) -> AggregationTree:
+        """Return the tree to have: the present one as long as it is whole, or the only one."""
+        if left is None:
+            return self.usual
+        if _is_whole(self._tree, left):
+            return self._tree
+        try:
+            return self.tree_of(left)
+        except TopologyError:  # none joins all workers, so they wait for the old one
+            return self._tree
 
-def align_rounds(arena: Arena, workers: Sequence[int]) -> None:
-    """Have the workers' slots begin again with the round of the last worker, under a new number."""
-    rounds = [_slots(arena, at)[:, ROUND] for at in workers]
-    least = np.min(rounds, axis=0)
-    for at, mine in zip(workers, rounds, strict=True):
+    def rounds(self, arena: Arena, worker: int) -> Rounds:
+        """Return a worker's rounds."""
+        return _slots(arena, worker)[:, ROUND].copy()
+
+    def go_on(self, arena: Arena, worker: int, least: Rounds, now_ps: int) -> None:
+        """Have a worker's slots begin again with the round of the last worker, by a new number."""
+        mine, marks = _slots(arena, worker)[:, ROUND], _marks(arena, worker)
         is_ahead = mine > least
-        marks = _marks(arena, at)
         assert (mine - least <= 1).all()
         assert not (is_ahead & (marks != 0)).any()
         marks[is_ahead] = 1
-    for mine in rounds:
         mine[:] = least + VERSIONS
+        begin_again(arena, worker, 0, now_ps)
+
+    def resumed_ps(self, arena: Arena, worker: int) -> int:
+        """Return when a worker had its first result since; `FOREVER_PS`: it has none yet."""
+        return int(arena.words[_kept(arena, worker) + RESUMED_PS])
 
 
 def _is_whole(tree: AggregationTree, left: nx.Graph[str]) -> bool:

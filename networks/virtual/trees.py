@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import networkx as nx
+import numpy as np
 
 import ringleaf.networks.virtual.loop as loop
 from ringleaf.core.arena import Store
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import HOST
-from ringleaf.ina.rebuilding import Rebuilder, TreeChange
+from ringleaf.ina.rebuilding import Rebuilder
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.outcome import TreeRebuilt
 from ringleaf.networks.virtual.regions import Regions
@@ -54,16 +56,14 @@ class Trees:
         """Have jobs that need it go on over trees of what is left of the topology."""
         for rebuilder in self._endpoints.rebuilders:
             self._look_at(rebuilder)
-            if (change := rebuilder.rebuild(self._store.arena, left, now_ps)) is not None:
+            if self._change(rebuilder, left, now_ps):
                 self._changes.append(_Change(rebuilder, now_ps))
-                self._tell(change, now_ps)
 
     def restore(self, now_ps: int) -> None:
         """Have jobs go on over their usual trees, when a run is over."""
         for rebuilder in self._endpoints.rebuilders:
             self._look_at(rebuilder)
-            if (change := rebuilder.restore(self._store.arena, now_ps)) is not None:
-                self._tell(change, now_ps)
+            self._change(rebuilder, None, now_ps)
 
     def take(self) -> tuple[TreeRebuilt, ...]:
         """Return the changes of the run that has just ended."""
@@ -80,12 +80,19 @@ class Trees:
         """Note when a job has gone on after its last change, before there is another one."""
         own = [each for each in self._changes if each.rebuilder is rebuilder]
         if own:
-            own[-1].resumed_ps = rebuilder.resumed_ps(self._store.arena)
+            last_ps = max(rebuilder.resumed_ps(self._store.arena, at) for at in rebuilder.workers)
+            own[-1].resumed_ps = None if last_ps == FOREVER_PS else last_ps
 
-    def _tell(self, change: TreeChange, now_ps: int) -> None:
-        """Write the changed entries to switches, and have workers begin."""
+    def _change(self, rebuilder: Rebuilder, left: nx.Graph[str] | None, now_ps: int) -> bool:
+        """Have a job go on over another tree, if it needs one; return whether it does."""
+        updates = rebuilder.plan(left)
+        if updates is None:
+            return False
+        self._switches.update(updates)
         arena = self._store.arena
-        self._switches.update(change.updates)
-        for at in change.workers:
+        least = np.min([rebuilder.rounds(arena, at) for at in rebuilder.workers], axis=0)
+        for at in rebuilder.workers:
+            rebuilder.go_on(arena, at, least, now_ps)
             region = self._endpoints.region(int(arena.words[at + HOST]))
             loop.wake(arena, self._regions.blocks[region], at, now_ps)
+        return True
