@@ -370,10 +370,12 @@ class Endpoints:
             self.pass_move(group, holding)
 
     @property
-    def rebuilders(self) -> list[Rebuilder]:
-        """What builds groups' trees again, of those that can have others, in their order."""
-        found = (getattr(each, "rebuilder", None) for each in self.aggregators.values())
-        return [each for each in found if each is not None]
+    def rebuilders(self) -> dict[int, Rebuilder]:
+        """What builds groups' trees again, by group, of those that can have others."""
+        found = {
+            group: getattr(each, "rebuilder", None) for group, each in self.aggregators.items()
+        }
+        return {group: each for group, each in found.items() if each is not None}
 
     def check(self, schedule: Schedule, tensors: Sequence[Array], *, group: int = 0) -> None:
         """Check that a group can run a schedule on these tensors.

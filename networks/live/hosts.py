@@ -26,6 +26,7 @@ from ringleaf.networks.live.led_crew import LedCrew
 from ringleaf.networks.live.processor import Clock, Stopwatch
 from ringleaf.networks.live.surroundings import CrewSurroundings
 from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.outcome import TreeRebuilt
 from ringleaf.topologies.graph import index
 from ringleaf.topologies.routing import longest_rtt_ps
 
@@ -45,6 +46,7 @@ class LiveOutcome:
     finish_ps: list[int]  # by rank: time from the common start to its result
     counters: list[dict[str, Any]]  # by host
     stopwatch: Stopwatch
+    rebuilt: tuple[TreeRebuilt, ...] = ()  # trees of aggregation
 
 
 class LiveHosts(GivesTensors):
@@ -134,7 +136,8 @@ class LiveHosts(GivesTensors):
             stopwatch = Stopwatch(switches_s)
             finish_ps, counters = crew.run(operation, stopwatch)
             members = [index(host) for host in self.groups[0].hosts]
-            return LiveOutcome([finish_ps[each] for each in members], counters, stopwatch)
+            finish_ps = [finish_ps[each] for each in members]
+            return LiveOutcome(finish_ps, counters, stopwatch, _rebuilt(crew.moved_ps, counters))
 
     def led_crew(self, around: CrewSurroundings) -> LedCrew:
         """Return a crew that a director leads, made for `endpoints`."""
@@ -143,3 +146,16 @@ class LiveHosts(GivesTensors):
     def _task(self, around: CrewSurroundings) -> HostTask:
         progress = np.frombuffer(mmap.mmap(-1, 8 * len(around.places)), np.int64)
         return HostTask(self.endpoints, self.store, progress, self._seed)
+
+
+def _rebuilt(
+    moved_ps: Sequence[int], counters: Sequence[Mapping[str, Any]]
+) -> tuple[TreeRebuilt, ...]:
+    """Return the changes of trees, of which hosts know when they had results after the last."""
+    resumed = [counted["resumed_ps"] for counted in counters]
+    known = [each for each in resumed if each is not None]
+    last_ps = max(known) if len(known) == len(resumed) else None
+    return tuple(
+        TreeRebuilt(at_ps, last_ps if number == len(moved_ps) else None)
+        for number, at_ps in enumerate(moved_ps, start=1)
+    )

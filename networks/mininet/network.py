@@ -20,6 +20,7 @@ from ringleaf.core.live_limits import check_faults
 from ringleaf.core.tensors import FLOAT32, Array, ElementType
 from ringleaf.errors import ConfigError
 from ringleaf.ina.allocation import OWN
+from ringleaf.ina.rebuilding import Rebuilder
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
@@ -38,7 +39,7 @@ from ringleaf.networks.live.processor import Stopwatch
 from ringleaf.networks.live.surroundings import STALL_S, CrewSurroundings
 from ringleaf.networks.mininet.fabric import LiveSettings, MininetFabric
 from ringleaf.networks.mininet.recording import Folders
-from ringleaf.networks.mininet.rerouting import Rerouting, route_changes
+from ringleaf.networks.mininet.rerouting import Rerouting, route_changes, with_trees
 from ringleaf.networks.mininet.topo import Programs
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import Drop, ProcessorSeconds, RunResult
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 ECN_FIELDS = ("IP.tos", "IP.chksum")  # the fields that a switch changes to mark a packet
 
+NONE: Mapping[int, Rebuilder] = {}
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
 T = TypeVar("T")
 
@@ -132,6 +134,7 @@ class MininetNetwork(GivesTensors):
             testbed.graph, options.faults, options.reroute_ps
         )
         self._rerouting: Rerouting | None = None
+        self._has_trees = False  # whether any of a run's changes of routes are of trees, too
         self.graph = testbed.graph
         self._options = options
         self._stall_s = stall_s
@@ -193,7 +196,7 @@ class MininetNetwork(GivesTensors):
             BackendError: If a host or a switch ends, or there is no progress any more.
         """
         before, wall_s = self._fabric.counters(), time.monotonic()
-        with self._disturbed():
+        with self._disturbed(self._hosts.endpoints.rebuilders):
             outcome = self._hosts.run(
                 schedule,
                 tensors,
@@ -280,6 +283,7 @@ class MininetNetwork(GivesTensors):
             self._stall_s,
             fabric.door(),
             self._begin,
+            rerouting if self._has_trees else None,
         )
 
     def _begin(self, start_ns: int) -> None:
@@ -298,13 +302,18 @@ class MininetNetwork(GivesTensors):
         self._fabric.disturb(changes, start_ns)
 
     @contextmanager
-    def _disturbed(self) -> Iterator[None]:
-        """Have what disturbs a run ready, and all as usual after it, however it ends."""
+    def _disturbed(self, rebuilders: Mapping[int, Rebuilder] = NONE) -> Iterator[None]:
+        """Have what disturbs a run ready, and all as usual after it, however it ends.
+
+        Jobs' trees, by group, become others with routes.
+        """
         with ExitStack() as stack:
             if self._changes:
                 stack.callback(self._fabric.settle)
             if self._reroutes:
                 changes = route_changes(self.graph, self._options, self._reroutes)
+                changes = with_trees(self.graph, changes, self._reroutes, rebuilders)
+                self._has_trees = any(each.groups for each in changes)
                 self._rerouting = stack.enter_context(Rerouting(self._fabric.door(), changes))
             yield
 
@@ -428,6 +437,7 @@ def summarise(
         pauses=sum(port.get("pauses", 0) for port in ports),
         overflows=overflows,
         usage=usage,
+        rebuilt=outcome.rebuilt,
         drop_counts=[
             Drop(place.node, place.port, place.peer, packets=dropped)
             for place in places(graph)

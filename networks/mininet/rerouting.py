@@ -10,7 +10,8 @@ import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +21,7 @@ import networkx as nx
 from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import TopologyError
 from ringleaf.ina.holdings import Updates
+from ringleaf.ina.rebuilding import Rebuilder
 from ringleaf.networks.faults import Reroute, left_of
 from ringleaf.networks.forwarding import forwarding_rows, route_updates
 from ringleaf.networks.live.members import HostProcess, Members, hear, listen, say
@@ -38,11 +40,17 @@ class RouteChange:
         after_ps: Time since the run's start.
         updates: What is written to switches then.
         undo: What has the usual routes again after it.
+        trees: What is written to switches while hosts stand still, as jobs have other trees then.
+        undo_trees: What has the usual trees again after that.
+        groups: The groups of these jobs.
     """
 
     after_ps: int
     updates: Updates
     undo: Updates
+    trees: Updates = field(default_factory=dict)
+    undo_trees: Updates = field(default_factory=dict)
+    groups: tuple[int, ...] = ()
 
 
 def route_changes(
@@ -80,6 +88,38 @@ def _updates(
     return {name: each for name, each in updates.items() if each}
 
 
+def with_trees(
+    graph: nx.Graph[str],
+    changes: Sequence[RouteChange],
+    reroutes: Iterable[Reroute],
+    rebuilders: Mapping[int, Rebuilder],
+) -> list[RouteChange]:
+    """Return changes with what they write where jobs, by group, get other trees at these times."""
+    planners = {group: copy(each) for group, each in rebuilders.items()}
+    routes = {each.after_ps: each for each in changes}
+    found: list[RouteChange] = []
+    undo: Updates = {}
+    for each in sorted(reroutes, key=lambda each: each.after_ps):
+        change = routes.get(each.after_ps, RouteChange(each.after_ps, {}, undo))
+        undo = change.undo
+        left = left_of(graph, each.without)
+        planned = {group: planner.plan(left) for group, planner in planners.items()}
+        moving = {group: updates for group, updates in planned.items() if updates is not None}
+        back = (copy(planner).plan(None) or {} for planner in planners.values())
+        trees, undo_trees = _together(moving.values()), _together(back)
+        found.append(replace(change, trees=trees, undo_trees=undo_trees, groups=tuple(moving)))
+    return found
+
+
+def _together(parts: Iterable[Updates]) -> Updates:
+    """Return all of these updates, by switch."""
+    found: dict[str, list[Any]] = {}
+    for part in parts:
+        for name, updates in part.items():
+            found.setdefault(name, []).extend(updates)
+    return found
+
+
 class Rerouting:
     """The process that writes routes in one run; use it as a context manager.
 
@@ -113,7 +153,8 @@ class Rerouting:
         with self._stack:
             if error is None:
                 say(self._member.control, {"settle": True})
-                self._await("settled")
+                while "settled" not in hear(self._member):
+                    pass  # it has called for trees, and the run was over
 
     @property
     def watched(self) -> dict[int, str]:
@@ -124,6 +165,21 @@ class Rerouting:
         """Say when the run starts, by the monotonic clock."""
         say(self._member.control, {"start": start_ns})
 
+    @property
+    def call(self) -> int:
+        """The descriptor that becomes readable when trees are to be written."""
+        return self._member.control.fileno()
+
+    def hear_groups(self) -> list[int]:
+        """Return the groups whose trees are to be written; their hosts must stand still."""
+        groups: list[int] = hear(self._member)["trees"]
+        return groups
+
+    def write_trees(self) -> None:
+        """Have them written, and wait until they are."""
+        say(self._member.control, {"write": True})
+        self._await("written")
+
     def _await(self, kind: str) -> None:
         message = hear(self._member)
         assert kind in message, message
@@ -131,17 +187,33 @@ class Rerouting:
 
 def _be_rerouting(door: Door, changes: Sequence[RouteChange], control: socket.socket) -> None:
     """Write changes of routes at their times, and have the usual ones when the run is over."""
-    door({name: () for change in changes for name in change.updates})  # which connects
+    # Which connects.
+    door({name: () for change in changes for name in (*change.updates, *change.trees)})
     say(control, {"ready": True})
-    undo: Updates = {}
     start_ns = (listen(control) or {}).get("start")
     if start_ns is not None:
-        for change in changes:
-            due_s = start_ns / NS_PER_S + change.after_ps / PS_PER_S
-            if select.select([control], [], [], max(due_s - time.monotonic(), 0))[0]:
-                break  # the run is over
-            door(change.updates)
-            undo = change.undo
-        listen(control)
-    door(undo)
+        door(_write(door, changes, start_ns / NS_PER_S, control))
     say(control, {"settled": True})
+
+
+def _write(
+    door: Door, changes: Sequence[RouteChange], start_s: float, control: socket.socket
+) -> Updates:
+    """Write changes until the run is over; return what has the usual entries again."""
+    undo: Updates = {}
+    undo_trees: Updates = {}
+    for change in changes:
+        due_s = start_s + change.after_ps / PS_PER_S
+        if select.select([control], [], [], max(due_s - time.monotonic(), 0))[0]:
+            break  # the run is over
+        door(change.updates)
+        undo = change.undo
+        if change.groups:
+            say(control, {"trees": change.groups})
+            if "write" not in (listen(control) or {}):  # likewise, before hosts stood still
+                return _together([undo, undo_trees])
+            door(change.trees)
+            undo_trees = change.undo_trees
+            say(control, {"written": True})
+    listen(control)
+    return _together([undo, undo_trees])

@@ -49,19 +49,19 @@ class Trees:
 
     def note_restart(self, switch: str) -> None:
         """Note that a switch has lost its registers."""
-        for rebuilder in self._endpoints.rebuilders:
+        for rebuilder in self._endpoints.rebuilders.values():
             rebuilder.note_restart(switch)
 
     def rebuild(self, left: nx.Graph[str], now_ps: int) -> None:
         """Have jobs that need it go on over trees of what is left of the topology."""
-        for rebuilder in self._endpoints.rebuilders:
+        for rebuilder in self._endpoints.rebuilders.values():
             self._look_at(rebuilder)
             if self._change(rebuilder, left, now_ps):
                 self._changes.append(_Change(rebuilder, now_ps))
 
     def restore(self, now_ps: int) -> None:
         """Have jobs go on over their usual trees, when a run is over."""
-        for rebuilder in self._endpoints.rebuilders:
+        for rebuilder in self._endpoints.rebuilders.values():
             self._look_at(rebuilder)
             self._change(rebuilder, None, now_ps)
 

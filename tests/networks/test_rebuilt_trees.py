@@ -87,7 +87,7 @@ class Case:
 
 
 def tree_of(network: VirtualNetwork) -> AggregationTree:
-    [rebuilder] = network.endpoints.rebuilders
+    [rebuilder] = network.endpoints.rebuilders.values()
     assert isinstance(rebuilder, TreeRebuilder)
     return rebuilder._tree
 
@@ -176,7 +176,7 @@ def test_where_no_tree_is_left_the_run_ends_and_says_who_waits(name: str) -> Non
 
 def test_without_new_routes_trees_stay() -> None:
     case = Case(faults="s2 down at 10us", reroute_ps=None)
-    assert case.network().endpoints.rebuilders == []
+    assert case.network().endpoints.rebuilders == {}
     with pytest.raises(BackendError, match="waits for the switches to aggregate"):
         case.run()
 

@@ -548,6 +548,12 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     def _tolerance(self, algorithm: Algorithm) -> Tolerance | None:
         return tolerance_of(algorithm, self.spec.lanes)
 
+    @property
+    def _detect_ps(self) -> int | None:
+        """The time from a fault until routes and trees are others, by the run's clock."""
+        spec = self.spec
+        return None if spec.reroute_ps is None else spec.reroute_ps * spec.scale
+
     def _row(
         self,
         algorithm: Algorithm,
@@ -582,7 +588,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             pauses=outcome.pauses,
             trims=outcome.trims,
             **circuit_counts.counts_of(outcome),
-            **tree_counts.counts_of(outcome, self.spec.reroute_ps),
+            **tree_counts.counts_of(outcome, self._detect_ps),
             lost=outcome.lost,
             packet_hops=outcome.packet_hops,
             events=outcome.events,
