@@ -372,10 +372,10 @@ class Endpoints:
     @property
     def rebuilders(self) -> dict[int, Rebuilder]:
         """What builds groups' trees again, by group, of those that can have others."""
-        found = {
+        rebuilders = {
             group: getattr(each, "rebuilder", None) for group, each in self.aggregators.items()
         }
-        return {group: each for group, each in found.items() if each is not None}
+        return {group: each for group, each in rebuilders.items() if each is not None}
 
     def check(self, schedule: Schedule, tensors: Sequence[Array], *, group: int = 0) -> None:
         """Check that a group can run a schedule on these tensors.

@@ -83,12 +83,12 @@ def stand_still(
         for at in endpoints.rebuilders[group].workers
         if arena.words[at + HOST] == number
     ]
-    said = [[group, each.rounds(arena, at).tolist()] for group, each, at in mine]
-    say(control, {"rounds": said})
-    told = listen(control)
-    if told is None:  # nobody leads any more
+    rounds = [[group, each.rounds(arena, at).tolist()] for group, each, at in mine]
+    say(control, {"rounds": rounds})
+    message = listen(control)
+    if message is None:  # nobody leads any more
         return
-    least = dict(told["go_on"])
+    least = dict(message["go_on"])
     for group, rebuilder, at in mine:
         now_ps = engine.now_ps
         rebuilder.go_on(arena, at, np.array(least[group], np.int64), now_ps)

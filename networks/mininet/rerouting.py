@@ -97,7 +97,7 @@ def with_trees(
     """Return changes with what they write where jobs, by group, get other trees at these times."""
     planners = {group: copy(each) for group, each in rebuilders.items()}
     routes = {each.after_ps: each for each in changes}
-    found: list[RouteChange] = []
+    complete: list[RouteChange] = []
     undo: Updates = {}
     for each in sorted(reroutes, key=lambda each: each.after_ps):
         change = routes.get(each.after_ps, RouteChange(each.after_ps, {}, undo))
@@ -107,17 +107,17 @@ def with_trees(
         moving = {group: updates for group, updates in planned.items() if updates is not None}
         back = (copy(planner).plan(None) or {} for planner in planners.values())
         trees, undo_trees = _together(moving.values()), _together(back)
-        found.append(replace(change, trees=trees, undo_trees=undo_trees, groups=tuple(moving)))
-    return found
+        complete.append(replace(change, trees=trees, undo_trees=undo_trees, groups=tuple(moving)))
+    return complete
 
 
 def _together(parts: Iterable[Updates]) -> Updates:
     """Return all of these updates, by switch."""
-    found: dict[str, list[Any]] = {}
+    by_switch: dict[str, list[Any]] = {}
     for part in parts:
         for name, updates in part.items():
-            found.setdefault(name, []).extend(updates)
-    return found
+            by_switch.setdefault(name, []).extend(updates)
+    return by_switch
 
 
 class Rerouting:
