@@ -193,6 +193,20 @@ def push_again(flight: Flight, slot: int) -> None:
 
 
 @inline
+def forget_sendings(flight: Flight) -> None:
+    """Take all slots out of the rings and the queue, and end the backing off.
+
+    What is known of round trips stays.
+    """
+    slots = flight.state[SLOTS]
+    while has_waiting(flight):
+        pop_slot(flight)
+    for slot in range(slots):
+        unlink_slot(flight, slot)
+    end_backoff(flight)
+
+
+@inline
 def is_probe(flight: Flight, slot: int) -> bool:
     """Return whether the slot's next packet is a probe: the one it has sent may have arrived."""
     row = slot * SLOT_WORDS

@@ -13,6 +13,7 @@ from ringleaf.core.tensors import Array, ElementType
 from ringleaf.errors import ConfigError, ProtocolError
 from ringleaf.hosts.agent import AGENT_WORDS, HostAgent
 from ringleaf.ina.holdings import Mover
+from ringleaf.ina.rebuilding import Rebuilder
 from ringleaf.ina.tensors import (
     FLOAT32,
     INT32,
@@ -38,6 +39,7 @@ class WorkersJob:
         tensors_at: Offset of a worker's tensors' words among its own.
         check: Called with each rank's values; raises a ConfigError if they can't be added up.
         mover: Changes its part of the switches' memory; None: it keeps it.
+        rebuilder: Builds its tree again while it runs; None: the tree stays.
     """
 
     system: str
@@ -48,6 +50,7 @@ class WorkersJob:
     tensors_at: int
     check: Callable[[Array], None] = lambda values: None
     mover: Mover | None = None
+    rebuilder: Rebuilder | None = None
     _tables: list[int] = field(default_factory=list)
 
     def start(

@@ -121,6 +121,8 @@ class JobRequest:
         earlier: Numbers and members of the system's jobs before this one on the network.
         moves: Whether its part of the switches' memory is to change while it runs, if the
             system's parts can (`System.moves`).
+        rebuilds: Whether its tree is to be built again while it runs, if switches or links of it
+            fail, and the system can.
     """
 
     number: int
@@ -136,10 +138,15 @@ class JobRequest:
     trees: int | None = None
     earlier: Sequence[tuple[int, Sequence[str]]] = ()
     moves: bool = False
+    rebuilds: bool = False
 
 
 class JobAggregator(Protocol):
-    """One job of one system on one network."""
+    """One job of one system on one network.
+
+    If its request says that it rebuilds, and the system does, it has a `rebuilder`, too
+    (`ringleaf.ina.rebuilding.Rebuilder`), which builds its tree again while it runs.
+    """
 
     @property
     def entities(self) -> Mapping[str, Sequence[Any]]:
@@ -206,6 +213,8 @@ class System(ABC):
             flight all the time.
         moves: Whether its jobs' parts of switches' memory can change while they run: if a request
             says so, they have a `mover`.
+        rebuilds: Whether its trees can be built again while jobs run, when switches or links fail:
+            if a request says so, they have a `rebuilder`.
         deals_on: Whether it deals a tensor's blocks to servers from where the last tensor's dealing
             ended. Its bound is for the first tensor; later ones may be a block's time below it.
     """
@@ -223,6 +232,7 @@ class System(ABC):
     compress: str = ""
     has_windows: bool = False
     moves: bool = False
+    rebuilds: bool = False
     deals_on: bool = False
 
     @cached_property

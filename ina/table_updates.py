@@ -42,12 +42,28 @@ def updates(
     return changes
 
 
+def between(
+    before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]]
+) -> dict[str, list[Any]]:
+    """Return how a job's entities, by switch, become others: table entries and multicast groups."""
+    changes = {}
+    for switch in sorted({*before, *after}):
+        old = {_key(each): each for each in before.get(switch, ())}
+        new = {_key(each): each for each in after.get(switch, ())}
+        changes[switch] = [
+            *(-replace(each) for key, each in old.items() if key not in new),
+            *(~replace(each) for key, each in new.items() if key in old and each != old[key]),
+            *(+replace(each) for key, each in new.items() if key not in old),
+        ]
+    return {switch: changes[switch] for switch in changes if changes[switch]}
+
+
 def changed(items: Sequence[Any], entities: Sequence[Any]) -> list[Any]:
-    """Return a switch's entities after updates of table entries; items of other kinds stay."""
+    """Return a switch's entities after updates of some; items of other kinds stay."""
     left = {_key(each): each for each in entities}
     kept = []
     for item in items:
-        key = _key(item) if isinstance(item, fy.P4TableEntry) else None
+        key = _key(item) if isinstance(item, fy.P4TableEntry | fy.P4MulticastGroupEntry) else None
         update = left.pop(key, None) if key is not None else None
         if update is None:
             kept.append(item)
@@ -56,5 +72,7 @@ def changed(items: Sequence[Any], entities: Sequence[Any]) -> list[Any]:
     return [*kept, *map(replace, left.values())]
 
 
-def _key(entry: fy.P4TableEntry) -> tuple[Any, ...]:
+def _key(entry: fy.P4TableEntry | fy.P4MulticastGroupEntry) -> tuple[Any, ...]:
+    if isinstance(entry, fy.P4MulticastGroupEntry):
+        return ("multicast group", entry.multicast_group_id)
     return entry.table_id, *sorted((entry.match or {}).items())

@@ -186,14 +186,19 @@ def _steps(
 def _reroutes(
     faults: Sequence[NetworkFault], graph: nx.Graph[str], delay_ps: int
 ) -> Iterator[Reroute]:
-    """Yield new routes for each time at which links between switches go down or come back."""
+    """Yield new routes for each time at which links between switches go down or come back.
+
+    And for each time at which switches do, even if no others are beside them: what they held is
+    lost, and trees of aggregation hear of it at the same time.
+    """
     ends = frozenset(hosts(graph))
+    whole = frozenset(switches(graph))
     spans = [
         (start_ps, end_ps, each)
         for fault in faults
         if fault.kind == DOWN
         for each in links_of(graph, fault.place)
-        if not ends & set(each)
+        if fault.place in whole or not ends & set(each)
         for start_ps, end_ps in fault.spans()
     ]
     times = {start for start, _, _ in spans} | {end for _, end, _ in spans if end is not None}
@@ -201,9 +206,35 @@ def _reroutes(
         down = frozenset(
             each
             for start, end, each in spans
-            if start <= time_ps and (end is None or time_ps < end)
+            if not ends & set(each) and start <= time_ps and (end is None or time_ps < end)
         )
         yield Reroute(time_ps + delay_ps, down)
+
+
+def left_of(graph: nx.Graph[str], without: Iterable[Direction]) -> nx.Graph[str]:
+    """Return what is left of a topology without some links, for routes and trees.
+
+    Switches that are cut off and have no hosts keep one link, as no way of others can lead over
+    it: else there would be no routes at all, as these have none.
+    """
+    left = graph.copy()
+    lost = sorted({(min(ends), max(ends)) for ends in without})
+    left.remove_edges_from(lost)
+    groups = nx.utils.UnionFind(left)
+    for ends in left.edges:
+        groups.union(*ends)
+    with_hosts = {groups[host] for host in hosts(graph)}
+    kept = set()
+    for ends in lost:
+        sides = [groups[each] in with_hosts for each in ends]
+        if not all(sides) and groups[ends[0]] != groups[ends[1]]:
+            kept.add(ends)
+            groups.union(*ends)
+            if any(sides):
+                with_hosts.add(groups[ends[0]])
+    left = graph.copy()
+    left.remove_edges_from(ends for ends in lost if ends not in kept)
+    return left
 
 
 class Upcoming(Protocol):

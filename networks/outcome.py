@@ -117,6 +117,13 @@ class CircuitUse:
         return 1 - self.dark_ps / max(self.time_ps, 1)
 
 
+class TreeRebuilt(NamedTuple):
+    """A job's aggregation tree that was built again; times are since the run's start."""
+
+    at_ps: int  # when switches and workers were told
+    resumed_ps: int | None  # when all workers had a result again; None: the run was over before
+
+
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """The result of one collective; byte counts are line time: frame, preamble, FCS and gap."""
@@ -154,3 +161,4 @@ class RunResult:
     usage: ProcessorSeconds | None = None  # live: of the processors
     drop_counts: list[Drop] = field(default_factory=list)  # `drops` by queue and source
     circuits: CircuitUse | None = None  # if a controller sets circuits up
+    rebuilt: tuple[TreeRebuilt, ...] = ()  # trees of aggregation, if some were

@@ -7,9 +7,11 @@ determined by its number and the soak's seed.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+
+import networkx as nx
 
 from bench.soak.members import (
     OTHER_CONTROLLERS,
@@ -22,6 +24,8 @@ from ringleaf.core.units import PS_PER_NS, PS_PER_US
 from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.networks.faults import Direction, Disturbance, LinkLoss, LinkRate, Reroute, Restart
+from ringleaf.topologies.detours import detours
+from ringleaf.topologies.registry import build
 from ringleaf.topologies.switching.settings import CONTROLLERS as CIRCUITS
 
 TOPOLOGIES = (
@@ -113,6 +117,9 @@ class Disturbances:
         restarts: Number of switches that restart.
         reroutes: Number of links between switches that are down, and that routes lead around.
         slowdowns: Number of links that have a tenth of their rate, or less, for a while.
+        lasting: Number of links between switches that go down and stay so, as routes lead around
+            them, and others lead everywhere.
+        mends: 1: switches that restart are noticed, too, so that trees are built again.
     """
 
     outages: int = 0
@@ -120,37 +127,86 @@ class Disturbances:
     restarts: int = 0
     reroutes: int = 0
     slowdowns: int = 0
+    lasting: int = 0
+    mends: int = 0
 
     def __bool__(self) -> bool:
         counts = self.outages, self.bursts, self.restarts, self.reroutes, self.slowdowns
-        return sum(counts) > 0
+        return sum(counts) + self.lasting > 0
 
     def draw(
         self, links: Sequence[Direction], switches: Sequence[str], random: Random
     ) -> list[Disturbance]:
-        """Return disturbances at random places and times, all of them over in the end."""
+        """Return disturbances at random places and times; all but lasting ones end."""
         found: list[Disturbance] = []
         for _ in range(self.outages):
             a, b = random.choice(links)
             found += _for_a_while([(a, b), (b, a)], 1.0, random)
         for _ in range(self.bursts):
             found += _for_a_while([random.choice(links)], 0.5, random)
+        known: list[_Known] = []
         for _ in range(self.restarts):
             found.append(Restart(random.randrange(LONGEST_PS), random.choice(switches)))
+            if self.mends:
+                known.append(_Known(found[-1].after_ps + random.randrange(LONGEST_PS)))
         inner = [each for each in links if set(each) <= set(switches)]
         for _ in range(self.reroutes if inner else 0):
             a, b = random.choice(inner)
             outage = _for_a_while([(a, b), (b, a)], 1.0, random)
             delay_ps = random.randrange(LONGEST_PS)
             start_ps, end_ps = outage[0].after_ps + delay_ps, outage[-1].after_ps + delay_ps
-            around = Reroute(start_ps, frozenset([(a, b)])), Reroute(end_ps, frozenset())
-            found += [*outage, *around]
+            known.append(_Known(start_ps, end_ps, (a, b)))
+            found += outage
+        for a, b in _spare(links, inner, self.lasting, random):
+            start_ps = random.randrange(LONGEST_PS)
+            found += [LinkLoss(start_ps, each, 1.0) for each in ((a, b), (b, a))]
+            known.append(_Known(start_ps + random.randrange(LONGEST_PS), None, (a, b)))
+        found += _reroutes(known)
         for _ in range(self.slowdowns):
             link, start_ps = random.choice(links), random.randrange(LONGEST_PS)
             end_ps = start_ps + random.randrange(LONGEST_PS)
             rate_bps = random.choice((10**8, 10**9, 10**10))
             found += [LinkRate(start_ps, link, rate_bps), LinkRate(end_ps, link, None)]
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A span in which the controller of routes knows that a link is down; None: of none."""
+
+    start_ps: int
+    end_ps: int | None = None
+    link: Direction | None = None
+
+
+def _reroutes(known: Sequence[_Known]) -> Iterator[Reroute]:
+    """Yield the routes, each of which leads around all links that are known to be down."""
+    times = {each.start_ps for each in known} | {each.end_ps or 0 for each in known}
+    for time_ps in sorted(times - {0}):
+        down = frozenset(
+            each.link
+            for each in known
+            if each.link is not None
+            and each.start_ps <= time_ps
+            and (each.end_ps is None or time_ps < each.end_ps)
+        )
+        yield Reroute(time_ps, down)
+
+
+def _spare(
+    links: Sequence[Direction], inner: Sequence[Direction], most: int, random: Random
+) -> list[Direction]:
+    """Return up to so many links between switches without which all nodes are still joined."""
+    graph = nx.Graph(links)
+    found: list[Direction] = []
+    for each in random.sample(inner, len(inner)) if most else ():
+        if len(found) < most and graph.has_edge(*each):
+            graph.remove_edge(*each)
+            if nx.is_connected(graph):
+                found.append(each)
+            else:
+                graph.add_edge(*each)
+    return found
 
 
 def _for_a_while(directions: Sequence[Direction], loss: float, random: Random) -> list[Disturbance]:
@@ -188,7 +244,8 @@ def draw(seed: int, number: int) -> SoakCase:
     if kind == "switches" and "servers" in given:
         given |= _some(_SOLVED, random, share=0.4)
     given |= draw_circuits(given, random, aggregates=kind == "switches")
-    return SoakCase(number, given, draw_trouble(given, random))
+    trouble = draw_trouble(given, random)
+    return SoakCase(number, given | detection(trouble), trouble)
 
 
 def _fit_systems(given: Mapping[str, str], compress: str, random: Random) -> dict[str, str]:
@@ -248,7 +305,25 @@ def draw_trouble(given: Mapping[str, str], random: Random) -> Disturbances:
         reroutes = slowdowns = 0
     if "pfc" in given:
         return Disturbances(outages, bursts, slowdowns=slowdowns)
+    if may_reroute(given) and random.random() < 0.6:
+        lasting = random.choice((0, 0, 1, 2))
+        return Disturbances(outages, bursts, restarts, reroutes, slowdowns, lasting, mends=1)
     return Disturbances(outages, bursts, restarts, reroutes, slowdowns)
+
+
+def detection(trouble: Disturbances) -> dict[str, str]:
+    """Return the option with which aggregation systems keep what trees that are built again need.
+
+    When they are is in the trouble itself.
+    """
+    return {"reroute": "20us"} if trouble.mends else {}
+
+
+def may_reroute(given: Mapping[str, str]) -> bool:
+    """Return whether routes may be computed again with these options."""
+    graph = build(given["topo"])
+    usual = given.get("routes", "ecmp") == "ecmp" and "circuits" not in given
+    return usual and graph.graph["routing"] == "shortest" and not detours(graph)
 
 
 INTEGERS_TOO = "topk:5%"

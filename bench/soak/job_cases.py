@@ -10,6 +10,7 @@ from bench.soak.cases import (
     OWN_PROGRAM,
     TOPOLOGIES,
     Disturbances,
+    detection,
     draw_circuits,
     draw_options,
     draw_trouble,
@@ -149,7 +150,9 @@ def draw_jobs(seed: int, number: int) -> SoakJobs:
         given.pop("slots", None)  # jobs would have fewer
     memory = random.choice((OWN, OWN, *ALLOCATORS))
     given |= draw_circuits(given, random, aggregates=bool(systems))
-    return SoakJobs(number, given, draw_trouble(given, random), entries, memory, teams, rounds)
+    trouble = draw_trouble(given, random)
+    given |= detection(trouble)
+    return SoakJobs(number, given, trouble, entries, memory, teams, rounds)
 
 
 def _draw_teams(random: Random, hosts: int, systems: tuple[str, ...]) -> Iterator[TrainingTeam]:

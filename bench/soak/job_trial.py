@@ -9,7 +9,7 @@ from random import Random
 
 from bench.soak.gradients import MixedLedger
 from bench.soak.job_cases import SoakJobs, TeamRound, TeamTraining, TrainingTeam
-from bench.soak.trial import Finding, is_forgetful, may_deadlock, try_run
+from bench.soak.trial import Finding, may_deadlock, may_stay_away, try_run
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.core.units import PS_PER_S
@@ -26,6 +26,7 @@ from ringleaf.hosts.schedulers.common.registry import find_scheduler
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Layer, Model
 from ringleaf.hosts.training.pieces import cut
+from ringleaf.ina.allocation import OWN
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.endpoints.assignment import JobAssignment
 from ringleaf.networks.endpoints.credit import partition_bytes
@@ -45,7 +46,10 @@ def try_jobs(case: SoakJobs) -> list[Finding]:
         fabric = _Fabric(case)
     except RingleafError as error:
         return [Finding("refused", "", str(error))]
-    may_end = bool(case.trouble.restarts) and any(is_forgetful(team.system) for team in case.teams)
+    moves = case.memory != OWN
+    may_end = any(
+        may_stay_away(team.system, case.given, case.trouble, moves=moves) for team in case.teams
+    )
     found = []
     for number, each in enumerate(case.rounds):
         algos = ", ".join(job.algo for job in each.trainings)

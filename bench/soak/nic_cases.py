@@ -9,6 +9,7 @@ from random import Random
 from bench.soak.cases import (
     TOPOLOGIES,
     Disturbances,
+    detection,
     draw_circuits,
     draw_options,
     draw_trouble,
@@ -57,7 +58,8 @@ def draw_nics(seed: int, number: int) -> NicCase:
     hosts = count(topo).hosts
     given |= _draw_exchange(random, hosts) if offload == "guo" else _draw_pipeline(random, hosts)
     given |= draw_circuits(given, random)
-    return NicCase(number, offload, given, draw_trouble(given, random))
+    trouble = draw_trouble(given, random)
+    return NicCase(number, offload, given | detection(trouble), trouble)
 
 
 def _draw_exchange(random: Random, hosts: int) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
-from bench.soak.cases import SoakCase
+from bench.soak.cases import Disturbances, SoakCase
 from bench.soak.nic_cases import NicCase
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
@@ -153,7 +153,7 @@ def try_case(case: SoakCase) -> list[Finding]:
     found = []
     for size_bytes, algorithm, inputs in experiment.tasks():
         where = f"{algorithm.name} {size_bytes} B"
-        may_end = bool(case.trouble.restarts) and is_forgetful(algorithm.name)
+        may_end = may_stay_away(algorithm.name, case.given, case.trouble)
         measure = partial(_measure, experiment, networks, algorithm, size_bytes, inputs, where)
         blocks = may_block[algorithm.in_network]
         ended = try_run(measure, where, may_end=may_end, may_block=blocks)
@@ -163,12 +163,27 @@ def try_case(case: SoakCase) -> list[Finding]:
     return found
 
 
-def is_forgetful(name: str) -> bool:
-    """Return whether an algorithm is a system whose runs may fail after a switch has restarted.
+def may_stay_away(
+    name: str, given: Mapping[str, str], trouble: Disturbances, *, moves: bool = False
+) -> bool:
+    """Return whether an algorithm is a system that may wait for sums that never come.
 
     Such runs may end with a complaint, but in no other way.
+
+    Args:
+        name: The algorithm.
+        given: Options of the network.
+        trouble: The disturbances: a switch that restarts has lost sums, a link that stays down
+            takes a tree.
+        moves: Whether parts of the switches' memory move; trees of systems whose parts do are not
+            built again.
     """
-    return name in SYSTEMS and SYSTEMS[name].is_forgetful
+    if name not in SYSTEMS:
+        return False
+    system = SYSTEMS[name]
+    if trouble.mends and "reroute" in given and system.rebuilds and not (moves and system.moves):
+        return False
+    return bool(trouble.lasting) or bool(trouble.restarts and system.is_forgetful)
 
 
 def may_deadlock(spec: NetworkSpec, graph: nx.Graph[str], *, switches_add: bool = False) -> bool:

@@ -189,7 +189,7 @@ class NetworkSpec(Checked):
     reroute_ps: kinds.AnyTime = option(
         "",
         "Time from when a link between switches goes down, or comes back, until switches have "
-        "routes that know of it: 100us; default: routes stay",
+        "routes, and aggregation trees, that know of it: 100us; default: they stay",
         flags="--reroute",
         name="reroute",
     )

@@ -34,6 +34,7 @@ from ringleaf.ina.switchml.blocks import (
     first_block,
     row_of,
 )
+from ringleaf.ina.switchml.keeping import repeat_packet, repeats
 from ringleaf.ina.switchml.scaling import max_exponent
 from ringleaf.ina.switchml.state import (
     EXTRAS_AT,
@@ -60,7 +61,9 @@ from ringleaf.ina.switchml.wire import (
 )
 from ringleaf.ina.switchml.worker import (
     end_answer,
+    end_repeat,
     fire_timer,
+    has_packet,
     note_arrival,
     note_sending,
 )
@@ -116,7 +119,7 @@ def next_tensor(arena: Arena, worker: SwitchMLWorker, slot: int) -> None:
         extras = extras_of(worker, slot)
         arena.words[extras + NEXT] = next_block(arena, worker, slot, position)
         arena.words[extras + PRESENT] = 0
-        begin_round(worker, slot, position - worker.state[SLOTS], 0)
+        begin_round(arena, worker, slot, position - worker.state[SLOTS], 0)
 
 
 @handler
@@ -148,6 +151,8 @@ def next_exponent(arena: Arena, worker: SwitchMLWorker, slot: int, position: int
 @inline
 def make_update(arena: Arena, worker: SwitchMLWorker, slot: int) -> int:
     """Return the packet of the slot's round."""
+    if repeats(arena, worker, slot):
+        return repeat_packet(arena, worker, slot)
     state, extras = worker.state, extras_of(worker, slot)
     packet = allocate_packet(arena)
     view = open_packet(arena, packet)
@@ -171,9 +176,9 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     packet = -1
     while packet < 0 and has_waiting(worker.flight):
         slot = pop_slot(worker.flight)
-        if worker.slots[slot * SLOT_WORDS + POSITION] != IDLE:  # no result came meanwhile
+        if has_packet(arena, worker, slot):
             packet = make_update(arena, worker, slot)
-            note_sending(arena, at, worker, slot, now_ps)
+            note_sending(arena, at, worker, slot, packet, now_ps)
     arena.words[at + READY] = has_waiting(worker.flight)
     return packet
 
@@ -203,7 +208,7 @@ def take_result(
         if arena.words[extras + PRESENT]:
             after = position + worker.state[SLOTS]
             arena.words[extras + NEXT] = next_block(arena, worker, slot, after)
-        begin_round(worker, slot, position, int(head[EXPONENT_AT]))
+        begin_round(arena, worker, slot, position, int(head[EXPONENT_AT]))
     else:
         worker.slots[row + TENSOR] += 1
         worker.tensors.rows[tensor + LEFT] -= 1
@@ -217,8 +222,10 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     worker = open_worker(arena, at)
     view = open_packet(arena, packet)
     size = view.row[HEAD_LEN] - (VALUES_AT - NEXT_AT)  # as SwitchML's packet would have it
-    slot = awaited_slot(worker, view.head, size)
-    if slot >= 0 and is_next(worker, slot, get32(view.head, NEXT_AT)):
+    slot = awaited_slot(arena, worker, view.head, size)
+    if slot < 0 or end_repeat(arena, at, worker, slot, now_ps):
+        return 0
+    if is_next(worker, slot, get32(view.head, NEXT_AT)):
         note_arrival(arena, at, worker, slot, now_ps)
         take_result(arena, at, worker, slot, view.head, now_ps)
         end_answer(arena, at, worker, now_ps)

@@ -56,7 +56,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     """Take a result."""
     worker = open_worker(arena, at)
     view = open_packet(arena, packet)
-    slot = awaited_slot(worker, view.head, view.row[HEAD_LEN])
+    slot = awaited_slot(arena, worker, view.head, view.row[HEAD_LEN])
     if slot >= 0:
         paces = open_paces(arena, worker)
         is_marked = view.head[IP_TOS_AT] & ECN_MASK == ECN_MARKED

@@ -18,6 +18,7 @@ from ringleaf.ina.atp.scaling import FRACTION_BITS
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.netreduce.values import check_range
 from ringleaf.ina.omnireduce import job as by_hosts
+from ringleaf.ina.rebuilding import Rebuilder
 from ringleaf.ina.sharp.trees import streaming
 from ringleaf.ina.switchml.job import SwitchMLVariant, join_as
 from ringleaf.ina.systems import JobRequest
@@ -81,6 +82,11 @@ class SharpJob:
     @property
     def mover(self) -> None:
         """Its trees keep their part of the switches' memory."""
+
+    @property
+    def rebuilder(self) -> Rebuilder | None:
+        """Builds its tree again."""
+        return self.tree.rebuilder
 
     def start(
         self,

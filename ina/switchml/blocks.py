@@ -10,6 +10,7 @@ from ringleaf.ina.flight import (
     has_waiting,
     push_first,
 )
+from ringleaf.ina.switchml.keeping import repeats
 from ringleaf.ina.switchml.state import (
     ELEMENTS,
     EXPONENT,
@@ -41,12 +42,15 @@ from ringleaf.ina.tensors import (
 
 
 @inline
-def begin_round(worker: SwitchMLWorker, slot: int, position: int, exponent: int) -> None:
+def begin_round(
+    arena: Arena, worker: SwitchMLWorker, slot: int, position: int, exponent: int
+) -> None:
     """Queue the slot's packet for `position`, a block of this largest exponent."""
     row = slot * SLOT_WORDS
     worker.slots[row + POSITION] = position
     worker.slots[row + EXPONENT] = exponent
-    push_first(worker.flight, slot)
+    if not repeats(arena, worker, slot):  # else it comes after the round that is repeated
+        push_first(worker.flight, slot)
 
 
 @inline
@@ -70,7 +74,7 @@ def row_of(worker: SwitchMLWorker, slot: int) -> int:
 
 
 @inline
-def next_tensor(worker: SwitchMLWorker, slot: int) -> None:
+def next_tensor(arena: Arena, worker: SwitchMLWorker, slot: int) -> None:
     """Let an idle slot begin with the next tensor that has a block for it, if there is one."""
     position = first_block(worker, slot)
     if position != IDLE:
@@ -79,7 +83,7 @@ def next_tensor(worker: SwitchMLWorker, slot: int) -> None:
         # Floats need a round before the first block, in which workers agree on its exponent: their
         # position begins one round early, below 0.
         before = state[SLOTS] if is_float and state[FIXED] == 0 else 0
-        begin_round(worker, slot, position - before, state[FIXED])
+        begin_round(arena, worker, slot, position - before, state[FIXED])
 
 
 @inline

@@ -17,7 +17,9 @@ from ringleaf.ina.holdings import Holding, entry_bps
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob, entities
 from ringleaf.ina.switchml.dealing import deal_job, slowest_ps
+from ringleaf.ina.switchml.keeping import keep_packets
 from ringleaf.ina.switchml.moving import SlotMover, deal_slots
+from ringleaf.ina.switchml.rebuilding import TreeRebuilder
 from ringleaf.ina.switchml.state import TENSORS, make_worker
 from ringleaf.ina.switchml.wire import FIRST_UDP_PORT, HEADER_BYTES
 from ringleaf.ina.systems import JobRequest
@@ -111,6 +113,8 @@ def join_as(
     ]
     for at in workers:
         kind.extend(store, at)
+        if request.rebuilds:
+            keep_packets(store, at, head_bytes + 4 * job.lanes)
     agents = [
         HostAgent(index(host), kind.protocol, at)
         for host, at in zip(request.members, workers, strict=True)
@@ -136,6 +140,26 @@ def join_as(
         window_bytes=4 * most * job.lanes,
         tensors_at=TENSORS,
         mover=mover,
+        rebuilder=_rebuilder(kind, graph, request, job, workers, tree)
+        if request.rebuilds
+        else None,
+    )
+
+
+def _rebuilder(
+    kind: SwitchMLVariant,
+    graph: nx.Graph[str],
+    request: JobRequest,
+    job: SwitchmlJob,
+    workers: Sequence[int],
+    tree: AggregationTree,
+) -> TreeRebuilder:
+    """Return what builds a job's tree again, on what is left of the topology."""
+    return TreeRebuilder(
+        tree,
+        lambda left: aggregation_tree(left, request.members, index=request.number - 1),
+        lambda other: kind.entities(graph, other, job),
+        workers,
     )
 
 

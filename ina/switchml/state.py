@@ -43,7 +43,8 @@ TREES = 7  # slot s is of tree s mod TREES; SwitchML has one
 EXTRAS_AT = 8  # words of a worker of a system that has more of them: where they are
 FIXED = 9  # the exponent that all blocks have; 0: workers agree on one for each block
 ELEMENTS = 10  # of a block: LANES, or the bits of so many words
-FLIGHT = 11
+KEPT_AT = 11  # words of packets that are kept (`keeping.py`); 0: none are
+FLIGHT = 12
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 

@@ -35,6 +35,7 @@ class SwitchML(FolderSystem):
     is_forgetful = True
     leases = True
     moves = True
+    rebuilds = True
 
     def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
         """Return how far each float of the result may be from the exact sum."""

@@ -24,6 +24,7 @@ from ringleaf.ina.switchml.blocks import (
     row_of,
     tree_of,
 )
+from ringleaf.ina.switchml.keeping import repeat_packet, repeats
 from ringleaf.ina.switchml.scaling import (
     dequantise,
     fill_nan,
@@ -151,6 +152,8 @@ def write_head(arena: Arena, worker: SwitchMLWorker, slot: int, head: Bytes, tem
 @inline
 def make_update(arena: Arena, worker: SwitchMLWorker, slot: int) -> int:
     """Return the packet of the slot's round."""
+    if repeats(arena, worker, slot):
+        return repeat_packet(arena, worker, slot)
     state = worker.state
     tensor, position = row_of(worker, slot), worker.slots[slot * SLOT_WORDS + POSITION]
     packet = allocate_packet(arena)
@@ -172,7 +175,7 @@ def make_update(arena: Arena, worker: SwitchMLWorker, slot: int) -> int:
 
 
 @inline
-def awaited_slot(worker: SwitchMLWorker, head: Bytes, size: int) -> int:
+def awaited_slot(arena: Arena, worker: SwitchMLWorker, head: Bytes, size: int) -> int:
     """Return the slot that awaits a packet, the whole result of its round; -1 if none does.
 
     None awaits a duplicate: the switches also answer retransmissions.
@@ -185,8 +188,12 @@ def awaited_slot(worker: SwitchMLWorker, head: Bytes, size: int) -> int:
     # Numbers of a packet are checked before they index memory: anybody may send to this port.
     if slot >= state[SLOTS]:
         return -1
+    if get32(head, BLOCK_AT) != block_number(worker, slot):
+        return -1
+    if repeats(arena, worker, slot):  # whatever its values are, it has them
+        return int(slot)
     position = worker.slots[slot * SLOT_WORDS + POSITION]
-    if position == IDLE or get32(head, BLOCK_AT) != block_number(worker, slot):
+    if position == IDLE:
         return -1
     is_whole = size >= VALUES_AT + 4 * state[LANES]
     # A truncated packet must not end the round, nor a packet with values one that has none.

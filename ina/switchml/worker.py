@@ -20,13 +20,16 @@ from ringleaf.core.packets import HEAD_LEN, open_packet
 from ringleaf.hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ringleaf.ina.flight import (
     ATTEMPTS,
+    OUT_OF_TURN,
     back_off,
     deadline_ps,
     end_backoff,
+    forget_sendings,
     has_waiting,
     link_slot,
     note_answer,
     pop_slot,
+    push_first,
     queue_overdue,
     queue_passed,
     take_sample,
@@ -42,6 +45,13 @@ from ringleaf.ina.switchml.blocks import (
     tree_of,
 )
 from ringleaf.ina.switchml.fetching import fetch_for_result, fetch_next
+from ringleaf.ina.switchml.keeping import (
+    keep_packet,
+    note_moved,
+    note_resumed,
+    repeats,
+    stop_repeating,
+)
 from ringleaf.ina.switchml.state import (
     IDLE,
     LANES,
@@ -80,7 +90,7 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
         # A busy slot comes to this tensor by itself, when its blocks of the tensors before are
         # done.
         if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
-            next_tensor(worker, slot)
+            next_tensor(arena, worker, slot)
     end_dealing(arena, at, worker, row, now_ps)
     return 0
 
@@ -88,16 +98,26 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
 @inline
 def send_slot(arena: Arena, at: int, worker: SwitchMLWorker, slot: int, now_ps: int) -> int:
     """Return the slot's packet; -1 if its result came before the retransmission was sent."""
-    if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
+    if not has_packet(arena, worker, slot):
         return -1
     packet = make_update(arena, worker, slot)
-    note_sending(arena, at, worker, slot, now_ps)
+    note_sending(arena, at, worker, slot, packet, now_ps)
     return int(packet)
 
 
 @inline
-def note_sending(arena: Arena, at: int, worker: SwitchMLWorker, slot: int, now_ps: int) -> None:
-    """Count a packet of the slot as on the line, and set the timer."""
+def has_packet(arena: Arena, worker: SwitchMLWorker, slot: int) -> bool:
+    """Return whether a slot that was queued has a packet: no result came meanwhile."""
+    is_idle = worker.slots[slot * SLOT_WORDS + POSITION] == IDLE
+    return bool(not is_idle or repeats(arena, worker, slot))
+
+
+@inline
+def note_sending(
+    arena: Arena, at: int, worker: SwitchMLWorker, slot: int, packet: int, now_ps: int
+) -> None:
+    """Count a packet of the slot as on the line, keep it if need be, and set the timer."""
+    keep_packet(arena, worker, slot, packet)
     # `link_slot` counts this attempt below, so here are those before it.
     if worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] > 0:
         arena.words[at + RETRANSMISSIONS] += 1
@@ -146,10 +166,10 @@ def move_on(
     if position + state[SLOTS] < tensors.rows[tensor + BLOCKS]:
         # The switches have taken the maximum of this exponent over all workers, so all of them
         # scale the next block alike.
-        begin_round(worker, slot, position + state[SLOTS], int(head[EXPONENT_AT]))
+        begin_round(arena, worker, slot, position + state[SLOTS], int(head[EXPONENT_AT]))
     else:
         worker.slots[row + TENSOR] += 1
-        next_tensor(worker, slot)
+        next_tensor(arena, worker, slot)
     end_tensor(arena, at, tensors, tensor, now_ps)
 
 
@@ -167,6 +187,7 @@ def take_answer(
 def note_arrival(arena: Arena, at: int, worker: SwitchMLWorker, slot: int, now_ps: int) -> None:
     """Draw conclusions from the arrival of the result that a slot awaits."""
     arena.words[at + PROGRESS] += 1
+    note_resumed(arena, worker, now_ps)
     unlink_slot(worker.flight, slot)
     if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:  # an exponent alone is much faster
         take_sample(worker.flight, slot, now_ps)
@@ -182,13 +203,61 @@ def end_answer(arena: Arena, at: int, worker: SwitchMLWorker, now_ps: int) -> No
     arena.words[at + READY] = has_waiting(worker.flight)
 
 
+@inline
+def end_repeat(arena: Arena, at: int, worker: SwitchMLWorker, slot: int, now_ps: int) -> bool:
+    """Let a slot that has repeated a round go on; return False if it has not.
+
+    The result's values were taken when it came first, and so was what it says of the next block.
+    """
+    if not repeats(arena, worker, slot):
+        return False
+    note_arrival(arena, at, worker, slot, now_ps)
+    stop_repeating(arena, worker, slot)
+    worker.slots[slot * SLOT_WORDS + ROUND] += 1
+    if worker.slots[slot * SLOT_WORDS + POSITION] != IDLE:
+        push_first(worker.flight, slot)
+    end_answer(arena, at, worker, now_ps)
+    return True
+
+
+@inline
+def count_sent(arena: Arena, worker: SwitchMLWorker) -> int:
+    """Return the number of slots whose packet has been sent, and would have to be again."""
+    count = 0
+    for slot in range(worker.state[SLOTS]):
+        is_sent = worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] > 0
+        if repeats(arena, worker, slot) or (is_sent and has_packet(arena, worker, slot)):
+            count += 1
+    return count
+
+
+@handler
+def begin_again(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+    """Queue all packets in flight as if none had been sent: their numbers are others now.
+
+    The timer, which is due at once, has the first one sent.
+    """
+    worker = open_worker(arena, at)
+    arena.words[at + RETRANSMISSIONS] += count_sent(arena, worker)
+    forget_sendings(worker.flight)
+    note_moved(arena, worker)
+    worker.flight.state[OUT_OF_TURN] = 1
+    for slot in range(worker.state[SLOTS]):
+        if has_packet(arena, worker, slot):
+            push_first(worker.flight, slot)
+    worker.flight.state[OUT_OF_TURN] = 0
+    arena.words[at + TIMER_AT_PS] = now_ps
+    arena.words[at + READY] = 0
+    return 0
+
+
 @handler
 def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     """Take a result."""
     worker = open_worker(arena, at)
     view = open_packet(arena, packet)
-    slot = awaited_slot(worker, view.head, view.row[HEAD_LEN])
-    if slot >= 0:
+    slot = awaited_slot(arena, worker, view.head, view.row[HEAD_LEN])
+    if slot >= 0 and not end_repeat(arena, at, worker, slot, now_ps):
         take_answer(arena, at, worker, slot, view.head, now_ps)
     return 0
 

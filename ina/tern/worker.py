@@ -16,9 +16,9 @@ from ringleaf.ina.switchml.blocks import (
     block_start,
     row_of,
 )
+from ringleaf.ina.switchml.keeping import repeat_packet, repeats
 from ringleaf.ina.switchml.state import (
     EXTRAS_AT,
-    IDLE,
     POSITION,
     SLOT_WORDS,
     TEMPLATE_BYTES,
@@ -34,7 +34,9 @@ from ringleaf.ina.switchml.wire import MESSAGE_AT
 from ringleaf.ina.switchml.worker import (
     begin_tensor,
     end_answer,
+    end_repeat,
     fire_timer,
+    has_packet,
     move_on,
     note_arrival,
     note_sending,
@@ -71,6 +73,8 @@ def block_size(worker: SwitchMLWorker, slot: int) -> tuple[int, int]:
 @inline
 def make_update(arena: Arena, worker: SwitchMLWorker, slot: int) -> int:
     """Return the packet of the slot's round."""
+    if repeats(arena, worker, slot):
+        return repeat_packet(arena, worker, slot)
     packet = allocate_packet(arena)
     view = open_packet(arena, packet)
     head = view.head
@@ -91,9 +95,9 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     packet = -1
     while packet < 0 and has_waiting(worker.flight):
         slot = pop_slot(worker.flight)
-        if worker.slots[slot * SLOT_WORDS + POSITION] != IDLE:  # no result came meanwhile
+        if has_packet(arena, worker, slot):
             packet = make_update(arena, worker, slot)
-            note_sending(arena, at, worker, slot, now_ps)
+            note_sending(arena, at, worker, slot, packet, now_ps)
     arena.words[at + READY] = has_waiting(worker.flight)
     return packet
 
@@ -106,8 +110,8 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     head = view.head
     if view.row[HEAD_LEN] < SUM_END or head[MESSAGE_AT] & 7 != SUM_SIZE:
         return 0
-    slot = awaited_slot(worker, head, SUM_END)
-    if slot >= 0:
+    slot = awaited_slot(arena, worker, head, SUM_END)
+    if slot >= 0 and not end_repeat(arena, at, worker, slot, now_ps):
         note_arrival(arena, at, worker, slot, now_ps)
         start, size = block_size(worker, slot)
         target = worker.tensors.rows[row_of(worker, slot) + TARGET_AT]

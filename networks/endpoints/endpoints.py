@@ -21,6 +21,7 @@ from ringleaf.hosts.plan import Plans, plans
 from ringleaf.hosts.staging import Staging, lay_out
 from ringleaf.ina.allocation import OWN
 from ringleaf.ina.holdings import Holding, Mover, Updates
+from ringleaf.ina.rebuilding import Rebuilder
 from ringleaf.ina.systems import FORWARD, JobAggregator, JobRequest, ResourceShare
 from ringleaf.networks.endpoints.connections import ChannelFlow, Connections
 from ringleaf.networks.endpoints.leases import Fill
@@ -368,6 +369,14 @@ class Endpoints:
         if self.pass_move is not None:
             self.pass_move(group, holding)
 
+    @property
+    def rebuilders(self) -> dict[int, Rebuilder]:
+        """What builds groups' trees again, by group, of those that can have others."""
+        rebuilders = {
+            group: getattr(each, "rebuilder", None) for group, each in self.aggregators.items()
+        }
+        return {group: each for group, each in rebuilders.items() if each is not None}
+
     def check(self, schedule: Schedule, tensors: Sequence[Array], *, group: int = 0) -> None:
         """Check that a group can run a schedule on these tensors.
 
@@ -419,6 +428,7 @@ class Endpoints:
                 continue
             alike = sharers[place]
             moving = sum(self._moves(i) for i in alike) if moves else 0
+            has_moving = moves and group.system.moves
             request = JobRequest(
                 number=group.number,
                 members=group.hosts,
@@ -428,7 +438,10 @@ class Endpoints:
                 lanes=options.lanes,
                 slots=options.slots,
                 rtt_ps=rtt_ps,
-                moves=moves and group.system.moves,
+                moves=has_moving,
+                rebuilds=options.reroute_ps is not None
+                and group.system.rebuilds
+                and not has_moving,
                 ecmp=options.ecmp,
                 congestion=options.ina_cc,
                 trees=options.trees,

@@ -9,12 +9,14 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.live.host_process import CollectiveHost, HostTask, be_host
 from ringleaf.networks.live.members import HostProcess, Members, death, hear, say
 from ringleaf.networks.live.processor import Stopwatch
 from ringleaf.networks.live.stalls import stalled
+from ringleaf.networks.live.standstill import move_trees
 from ringleaf.networks.live.surroundings import CrewSurroundings
 
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
@@ -37,6 +39,9 @@ class HostCrew:
         self._forked = Members()
         self._members: list[HostProcess] = []
         self._poll = select.poll()
+        self._start_ns = 0
+        self.moved_ps: list[int] = []
+        """When trees became others, since the start."""
 
     def __enter__(self) -> Self:
         self._forked.__enter__()
@@ -68,13 +73,17 @@ class HostCrew:
             self._poll.register(descriptor, select.POLLIN)
         self._fork(operation)
         self._gather("ready", READY_S)
-        start_ns = time.monotonic_ns() + START_AFTER_NS
+        self._start_ns = start_ns = time.monotonic_ns() + START_AFTER_NS
         self._tell({"start": start_ns})
         self._around.begin(start_ns)
         time.sleep(max(start_ns - time.monotonic_ns(), 0) / 1e9)  # as they do
         stopwatch.start()
+        if self._around.trees is not None:
+            self._poll.register(self._around.trees.call, select.POLLIN)
         finish = self._gather("finished", self._around.stall_s)
         stopwatch.stop()
+        if self._around.trees is not None:
+            self._poll.unregister(self._around.trees.call)
         self._tell({"stop": True})
         counters = self._gather("counters", READY_S)
         return finish, counters
@@ -112,6 +121,9 @@ class HostCrew:
         while len(heard) < len(self._members):
             ready = {descriptor for descriptor, _ in self._poll.poll(1000 * LOOK_S)}
             self._around.look(ready)
+            if self._around.trees is not None and self._around.trees.call in ready:
+                self._move_trees(kind, heard)
+                continue
             for number, member in enumerate(self._members):
                 if member.control.fileno() in ready or member.watch in ready:
                     message = hear(member)
@@ -126,6 +138,17 @@ class HostCrew:
             elif time.monotonic() - since > limit_s:
                 break
         return heard
+
+    def _move_trees(self, kind: str, heard: dict[int, Any]) -> None:
+        """Have trees become others while hosts stand still; what they say besides is heard."""
+
+        def note(number: int, message: dict[str, Any]) -> None:
+            if kind in message:
+                heard[number] = message[kind]
+
+        assert self._around.trees is not None
+        told_ns = move_trees(self._around.trees, self._members, note)
+        self.moved_ps.append((told_ns - self._start_ns) * PS_PER_NS)
 
     def _stall(self, kind: str, heard: Mapping[int, Any], limit_s: float) -> BackendError:
         """Return an error that names the hosts that are not done, and those they wait for."""

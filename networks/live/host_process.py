@@ -1,8 +1,8 @@
 """One host of a live network: a process in the host's network namespace that runs its node.
 
 It is forked with all hosts' state in memory, and uses its own host's. It sends messages of JSON
-over a socket: {"ready"}, {"finished"}, {"waits"}, {"counters"}, {"error"}; it receives {"start"},
-{"explain"} and {"stop"}.
+over a socket: {"ready"}, {"finished"}, {"waits"}, {"rounds"}, {"counters"}, {"error"}; it receives
+{"start"}, {"explain"}, {"halt"}, {"go_on"} and {"stop"}.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from ringleaf.networks.live.line_changes import LineChange, LineChanges
 from ringleaf.networks.live.members import MESSAGE_BYTES, say
 from ringleaf.networks.live.processes import hurry
 from ringleaf.networks.live.shared_traffic import SharedTraffic
+from ringleaf.networks.live.standstill import resumed_ps, stand_still
 from ringleaf.networks.virtual.room import make_room
 
 CLONE_NEWNET = 0x40000000
@@ -239,7 +240,10 @@ class CollectiveHost(Host):
         while not self._must_stop():
             self._advance(start_ps)
             self.note_progress()
-        say(self.control, {"counters": self.counters(time.process_time() - cpu_s)})
+        last_ps = resumed_ps(self.number, self.task.endpoints, self.task.store)
+        counters = self.counters(time.process_time() - cpu_s)
+        counters["resumed_ps"] = None if last_ps is None else last_ps - start_ps
+        say(self.control, {"counters": counters})
 
     def _start(self, start_ps: int) -> None:
         """Let agents send the requests they have been given so far."""
@@ -248,14 +252,26 @@ class CollectiveHost(Host):
             loop.wake(self.task.store.arena, self.engine.at, block, start_ps)
 
     def _must_stop(self) -> bool:
-        """Return whether to stop: by command, or as the parent is gone; answer {"explain"}."""
+        """Return whether to stop: by command, or as the parent is gone; do what else it says."""
         if not self.is_called:
             return False
         text = self.control.recv(MESSAGE_BYTES)
-        if not text or "stop" in json.loads(text):
+        if not text or "stop" in (message := json.loads(text)):
             return True
-        say(self.control, {"waits": self.waits([self._operation])})
+        if "halt" in message:
+            self._stand_still(message["halt"])
+        else:
+            say(self.control, {"waits": self.waits([self._operation])})
         return False
+
+    def _stand_still(self, groups: Sequence[int]) -> None:
+        """Have workers of these groups go on over other trees, when switches know of them."""
+        task = self.task
+        stand_still(
+            *(groups, self.number, task.endpoints, task.store),
+            engine=self.engine,
+            control=self.control,
+        )
 
     def _advance(self, start_ps: int) -> None:
         """Serve until agents report, for one turn at most."""

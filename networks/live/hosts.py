@@ -27,6 +27,7 @@ from ringleaf.networks.live.processor import Clock, Stopwatch
 from ringleaf.networks.live.shared_traffic import SharedTraffic
 from ringleaf.networks.live.surroundings import CrewSurroundings
 from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.outcome import TreeRebuilt
 from ringleaf.topologies.graph import hosts, index
 from ringleaf.topologies.routing import longest_rtt_ps
 
@@ -46,6 +47,7 @@ class LiveOutcome:
     finish_ps: list[int]  # by rank: time from the common start to its result
     counters: list[dict[str, Any]]  # by host
     stopwatch: Stopwatch
+    rebuilt: tuple[TreeRebuilt, ...] = ()  # trees of aggregation
 
 
 class LiveHosts(GivesTensors):
@@ -136,7 +138,8 @@ class LiveHosts(GivesTensors):
             stopwatch = Stopwatch(switches_s)
             finish_ps, counters = crew.run(operation, stopwatch)
             members = [index(host) for host in self.groups[0].hosts]
-            return LiveOutcome([finish_ps[each] for each in members], counters, stopwatch)
+            finish_ps = [finish_ps[each] for each in members]
+            return LiveOutcome(finish_ps, counters, stopwatch, _rebuilt(crew.moved_ps, counters))
 
     def led_crew(self, around: CrewSurroundings) -> LedCrew:
         """Return a crew that a director leads, made for `endpoints`."""
@@ -147,3 +150,16 @@ class LiveHosts(GivesTensors):
         if self.traffic is not None:
             self.traffic.clear()
         return HostTask(self.endpoints, self.store, progress, self._seed, self.traffic)
+
+
+def _rebuilt(
+    moved_ps: Sequence[int], counters: Sequence[Mapping[str, Any]]
+) -> tuple[TreeRebuilt, ...]:
+    """Return the changes of trees, of which hosts know when they had results after the last."""
+    resumed = [counted["resumed_ps"] for counted in counters]
+    known = [each for each in resumed if each is not None]
+    last_ps = max(known) if len(known) == len(resumed) else None
+    return tuple(
+        TreeRebuilt(at_ps, last_ps if number == len(moved_ps) else None)
+        for number, at_ps in enumerate(moved_ps, start=1)
+    )

@@ -9,6 +9,7 @@ from ringleaf.errors import BackendError
 from ringleaf.ina.holdings import Updates
 from ringleaf.networks.endpoints.endpoints import Door
 from ringleaf.networks.live.host_process import LivePlace
+from ringleaf.networks.live.standstill import TreeCalls
 
 STALL_S = 30.0
 
@@ -35,6 +36,7 @@ class CrewSurroundings:
         stall_s: Time without any progress after which a run fails.
         door: Writes P4Runtime entities to the switches; only for a process that forks no more.
         begin: Is told when a run starts, by the monotonic clock in nanoseconds, before it does.
+        trees: Calls for hosts to stand still, as trees become others; None: nobody does.
     """
 
     places: Sequence[LivePlace]
@@ -44,6 +46,7 @@ class CrewSurroundings:
     stall_s: float = STALL_S
     door: Door = _closed
     begin: Callable[[int], None] = _untold
+    trees: TreeCalls | None = None
 
     def look(self, ready: set[int]) -> None:
         """Look whether a process has ended, as its descriptor is among those that are ready.

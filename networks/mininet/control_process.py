@@ -54,7 +54,8 @@ class ControlProcess:
         with self._stack:
             if error is None:
                 say(self._member.control, {"settle": True})
-                self._await("settled")
+                while "settled" not in hear(self._member):
+                    pass  # it has asked for something, and the run was over
 
     @property
     def watched(self) -> dict[int, str]:

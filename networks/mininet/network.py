@@ -21,6 +21,7 @@ from ringleaf.core.live_limits import check_faults
 from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.errors import ConfigError
 from ringleaf.ina.allocation import OWN
+from ringleaf.ina.rebuilding import Rebuilder
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.circuit_plan import CircuitPlan
 from ringleaf.networks.endpoints.director import Planner
@@ -42,7 +43,7 @@ from ringleaf.networks.mininet.circuits import LiveCircuits
 from ringleaf.networks.mininet.control_process import ControlProcess
 from ringleaf.networks.mininet.fabric import LiveSettings, MininetFabric
 from ringleaf.networks.mininet.recording import Folders
-from ringleaf.networks.mininet.rerouting import rerouting, route_changes
+from ringleaf.networks.mininet.rerouting import Rerouting, route_changes, with_trees
 from ringleaf.networks.mininet.topo import Programs
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import CircuitChange, Drop, ProcessorSeconds, RunResult
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 ECN_FIELDS = ("IP.tos", "IP.chksum")  # the fields that a switch changes to mark a packet
 
+NONE: Mapping[int, Rebuilder] = {}
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
 T = TypeVar("T")
 
@@ -136,6 +138,8 @@ class MininetNetwork(GivesTensors):
             testbed.graph, options.faults, options.reroute_ps
         )
         self._control: ControlProcess | None = None  # of the run that is under way
+        self._rerouting: Rerouting | None = None  # likewise, if routes change
+        self._has_trees = False  # whether any of a run's changes of routes are of trees, too
         self.graph = testbed.graph
         self._options = options
         self._stall_s = stall_s
@@ -205,7 +209,9 @@ class MininetNetwork(GivesTensors):
             BackendError: If a host or a switch ends, or there is no progress any more.
         """
         before, wall_s = self._fabric.counters(), time.monotonic()
-        with self._disturbed(schedule, as_arrays(tensors)) as changes:
+        with self._disturbed(
+            self._hosts.endpoints.rebuilders, schedule, as_arrays(tensors)
+        ) as changes:
             outcome = self._hosts.run(
                 schedule,
                 tensors,
@@ -300,6 +306,7 @@ class MininetNetwork(GivesTensors):
             self._stall_s,
             fabric.door(),
             self._begin,
+            self._rerouting if self._has_trees else None,
         )
 
     def _begin(self, start_ns: int) -> None:
@@ -319,11 +326,15 @@ class MininetNetwork(GivesTensors):
 
     @contextmanager
     def _disturbed(
-        self, schedule: Schedule | None = None, arrays: Sequence[Array] = ()
+        self,
+        rebuilders: Mapping[int, Rebuilder] = NONE,
+        schedule: Schedule | None = None,
+        arrays: Sequence[Array] = (),
     ) -> Iterator[list[CircuitChange]]:
         """Have what changes in a run ready, and all as usual after it, however it ends.
 
-        Yields a list that has the changes of circuits in the end.
+        Jobs' trees, by group, become others with routes. Yields a list that has the changes of
+        circuits in the end.
         """
         changes: list[CircuitChange] = []
         with ExitStack() as stack:
@@ -331,7 +342,10 @@ class MininetNetwork(GivesTensors):
                 stack.callback(self._fabric.settle)
             if self._reroutes:
                 routes = route_changes(self.graph, self._options, self._reroutes)
-                self._control = stack.enter_context(rerouting(self._fabric.door(), routes))
+                routes = with_trees(self.graph, routes, self._reroutes, rebuilders)
+                self._has_trees = any(each.groups for each in routes)
+                self._rerouting = stack.enter_context(Rerouting(self._fabric.door(), routes))
+                self._control = self._rerouting
             elif self._plan is not None:
                 circuits = self._circuits(self._plan, stack)
                 if schedule is not None:
@@ -469,6 +483,7 @@ def summarise(
         pauses=sum(port.get("pauses", 0) for port in ports),
         overflows=overflows,
         usage=usage,
+        rebuilt=outcome.rebuilt,
         drop_counts=[
             Drop(place.node, place.port, place.peer, packets=dropped)
             for place in places(graph)

@@ -46,6 +46,7 @@ from ringleaf.networks.virtual.regions import LEAST_GRID_PS, Note, Regions, divi
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import number_agents, open_network
 from ringleaf.networks.virtual.switch_set import SwitchSet
+from ringleaf.networks.virtual.trees import Trees
 from ringleaf.networks.virtual.troubles import Troubles
 from ringleaf.networks.virtual.watch import PacketWatch, Sight
 from ringleaf.switches.engine.disciplines import free_all
@@ -146,12 +147,14 @@ class VirtualNetwork(HasEndpoints):
             self.store.arena.words[at + s.DRIVER] = driver
         self._wake_cross_traffic()
         self._occupancy: Occupancy | None = None
+        self._trees = Trees(self.store, self.endpoints, self._switches, self._regions)
         self._troubles = Troubles(
             *(graph, options, self._switches),
             links=self._links,
             store=self.store,
             at=self._network,
             restart=self.restart,
+            trees=self._trees,
         )
         self.circuits = self._switch_circuits()
         self._tell: Tell | None = None
@@ -296,7 +299,7 @@ class VirtualNetwork(HasEndpoints):
             finish_ps = [operation.finish_ps(rank) for rank in range(schedule.ranks)]
             if self.leases is not None:
                 self.leases.settle()
-        result = self._with_memory(self._with_circuits(meter.result(finish_ps)))
+        result = self._completed(meter.result(finish_ps))
         if journal is None:
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)
@@ -312,13 +315,19 @@ class VirtualNetwork(HasEndpoints):
         """Note what will be disturbed in a run that begins."""
         if self.circuits is not None:
             self.circuits.check([*self._troubles.usual, *disturbances])
+        self._trees.begin(self.now_ps)
         self._troubles.begin(disturbances, self.now_ps)
 
     def _settle(self) -> None:
         """Undo what a run has disturbed."""
-        self._troubles.settle()
+        self._troubles.settle(self.now_ps)
         if self.circuits is not None:
             self.circuits.settle(self.now_ps)
+
+    def _completed(self, result: RunResult) -> RunResult:
+        """Return a run's result with what others than links and hosts know of it."""
+        result = replace(result, rebuilt=self._trees.take())
+        return self._with_memory(self._with_circuits(result))
 
     def _with_circuits(self, result: RunResult) -> RunResult:
         """Return the result with what circuits did, if there are some."""
@@ -427,7 +436,7 @@ class VirtualNetwork(HasEndpoints):
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
                 self._settle()
-                return self._with_memory(self._with_circuits(meter.result([end_ps])))
+                return self._completed(meter.result([end_ps]))
             for operation in self._advance_together(next_ps, patience.deadline_ps):
                 end_ps = operation.end_ps
                 under_way.remove(operation)
@@ -549,6 +558,7 @@ class VirtualNetwork(HasEndpoints):
         for number, (node, _) in enumerate(self._links):
             if node == name:
                 free_all(self.store.arena, int(net.ports[number, s.QUEUES_AT]))
+        self._trees.note_restart(name)
 
     def drain(self) -> int:
         """Let all packets under way arrive; return the number of packets that are never freed.

@@ -19,9 +19,11 @@ from ringleaf.networks.faults import (
     LinkRate,
     Reroute,
     disturbances_of,
+    left_of,
 )
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.switch_set import SwitchSet
+from ringleaf.networks.virtual.trees import Trees
 from ringleaf.topologies.graph import link
 
 
@@ -36,6 +38,7 @@ class Troubles:
         store: The store that holds the network.
         at: The network's block.
         restart: Has a switch restart. Its object is not kept alive by this.
+        trees: Builds aggregation trees again.
 
     Raises:
         ConfigError: If a fault is at a place that is not there.
@@ -51,10 +54,12 @@ class Troubles:
         store: Store,
         at: int,
         restart: Callable[[str], None],
+        trees: Trees,
     ) -> None:
         self._graph, self._options, self._switches = graph, options, switches
         self._number = {each: number for number, each in enumerate(links)}
         self._store, self._at, self._restart = store, at, WeakMethod(restart)
+        self._trees = trees
         self._usual = disturbances_of(options.faults, graph, options.reroute_ps)
         self._agenda: Agenda[Disturbance] = Agenda((), 0)
         self._touched: set[Direction] = set()
@@ -87,14 +92,14 @@ class Troubles:
             elif isinstance(each, LinkRate):
                 self._slow(each.link, each.rate_bps)
             elif isinstance(each, Reroute):
-                self._reroute(each.without)
+                self._reroute(each.without, now_ps)
             else:
                 restart = self._restart()
                 assert restart is not None, "its network is running"
                 restart(each.switch)
 
-    def settle(self) -> None:
-        """Restore links and routes when a run is over, for the next one."""
+    def settle(self, now_ps: int) -> None:
+        """Restore links, routes and trees when a run is over, for the next one."""
         self._agenda.take_rest()
         for each in sorted(self._touched):
             self._lose(each, None)
@@ -103,6 +108,7 @@ class Troubles:
         if self._is_rerouted:
             self._switches.reroute(self._graph)
             self._is_rerouted = False
+        self._trees.restore(now_ps)
 
     def _lose(self, direction: Direction, share: float | None) -> None:
         usual = link(self._graph, *direction).loss_or(self._options.loss)
@@ -116,11 +122,11 @@ class Troubles:
         self._touched.add(direction)
         self._ports[self._number[direction], s.RATE_BPS] = rate_bps or usual
 
-    def _reroute(self, without: Iterable[Direction]) -> None:
-        left = self._graph.copy()
-        left.remove_edges_from(without)
+    def _reroute(self, without: Iterable[Direction], now_ps: int) -> None:
+        left = left_of(self._graph, without)
         try:
             self._switches.reroute(left)
             self._is_rerouted = True
         except TopologyError:  # no way leads around them, so packets wait for the old one
-            return
+            pass
+        self._trees.rebuild(left, now_ps)

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from networkx import is_connected
 from typer import Typer
 from typer.testing import CliRunner
 
@@ -21,7 +22,9 @@ from bench.soak.recovery_cases import RecoveryCase
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import guard
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.networks.faults import LinkLoss
+from ringleaf.networks.faults import LinkLoss, Reroute
+from ringleaf.topologies.graph import switches
+from ringleaf.topologies.registry import build
 
 
 def app() -> Typer:
@@ -57,6 +60,48 @@ def test_links_are_as_they_were_when_trouble_is_over(outages: int, bursts: int, 
     last = {each.link: each for each in sorted(losses, key=lambda each: each.after_ps)}
     assert all(each.loss is None for each in last.values())
     assert len(losses) == 4 * outages + 2 * bursts
+
+
+@given(st.integers(0, 4), st.integers(0, 1 << 20))
+def test_links_that_stay_down_leave_all_joined_and_routes_know_of_them(
+    lasting: int, seed: int
+) -> None:
+    """Of two leaves and two spines one link is spare, and which one is drawn."""
+    graph = build("leafspine,leaves=2,spines=2,hosts=1")
+    links = [pair for edge in graph.edges for pair in (edge, edge[::-1])]
+    found = Disturbances(lasting=lasting, restarts=1, mends=1).draw(
+        links, switches(graph), Random(seed)
+    )
+
+    lost = [each.link for each in found if isinstance(each, LinkLoss)]
+    down = set(map(frozenset, lost))
+    assert len(down) == min(lasting, 1)
+    graph.remove_edges_from(lost)
+    assert is_connected(graph)
+    last = max(
+        (each for each in found if isinstance(each, Reroute)), key=lambda each: each.after_ps
+    )
+    assert {frozenset(each) for each in last.without} == down
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "trouble", "moves", "excused"),
+    [
+        ("switchml", {"reroute": "20us"}, Disturbances(restarts=1, mends=1), False, False),
+        ("switchml", {"reroute": "20us"}, Disturbances(lasting=1, mends=1), False, False),
+        ("switchml", {"reroute": "20us"}, Disturbances(lasting=1, mends=1), True, True),
+        ("sharp", {"reroute": "20us"}, Disturbances(lasting=1, mends=1), True, False),
+        ("switchml", {}, Disturbances(restarts=1, mends=1), False, True),
+        ("switchml", {"reroute": "20us"}, Disturbances(restarts=1), False, True),
+        ("netreduce", {"reroute": "20us"}, Disturbances(restarts=1, mends=1), False, True),
+        ("atp", {}, Disturbances(restarts=1), False, False),
+        ("ring", {}, Disturbances(restarts=1, lasting=1, mends=1), False, False),
+    ],
+)
+def test_systems_whose_trees_are_built_again_are_not_excused(
+    name: str, given: dict[str, str], trouble: Disturbances, moves: bool, excused: bool
+) -> None:
+    assert trial.may_stay_away(name, given, trouble, moves=moves) == excused
 
 
 def test_a_failing_case_is_made_smaller() -> None:

@@ -167,7 +167,7 @@ def test_results_that_no_slot_awaits_change_nothing(wrong: dict[str, int]) -> No
     mine.take(header(RESULT, 20, 0) + lanes(1)[:-1], 900)
     assert (mine.store.arena.words[mine.at :] == before).all()
     frame = np.frombuffer(bytes(42) + head + values, np.uint8)
-    assert updates.awaited_slot(mine.open(), frame, len(frame)) == -1
+    assert updates.awaited_slot(mine.store.arena, mine.open(), frame, len(frame)) == -1
 
 
 def test_a_lost_update_goes_again_as_it_was() -> None:

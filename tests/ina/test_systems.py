@@ -251,6 +251,10 @@ def test_shares_by_hand(
         ("leases", {"a2tp", "atp", "esa", "panama", "switchml", "tern"}),
         ("has_windows", {"a2tp", "atp", "esa", "panama"}),
         ("moves", {"a2tp", "atp", "esa", "switchml"}),
+        (
+            "rebuilds",
+            {"omnireduce-switch", "sharp", "sharp-quantum2", "switchml", "tern", "vote"},
+        ),
         ("deals_on", {"a2tp", "atp", "esa", "omnireduce", "panama"}),
     ],
 )

@@ -8,7 +8,7 @@ import finsy as fy
 import pytest
 
 from ringleaf.ina.holdings import Holding
-from ringleaf.ina.table_updates import changed, updates
+from ringleaf.ina.table_updates import between, changed, updates
 
 
 def entry(table: str, key: int, value: int = 0) -> fy.P4TableEntry:
@@ -51,3 +51,32 @@ def test_a_switchs_entities_after_updates_by_hand() -> None:
     assert [(e.match["key"], e.action.args["value"]) if isinstance(e, fy.P4TableEntry) else e
             for e in found] == [(1, 11), GROUP, (1, 30), (3, 31)]  # fmt: skip
     assert [each.table_id for each in (found[0], *found[2:])] == ["own", "others", "own"]
+
+
+def test_entities_of_one_tree_become_those_of_another_by_hand() -> None:
+    """A switch leaves, one comes, and one has a child less; what stays is not written."""
+    group, smaller = (fy.P4MulticastGroupEntry(1, replicas=each) for each in ([2, 3], [2]))
+    before = {
+        "s0": [group, entry("own", 1), entry("own", 2)],
+        "s1": [GROUP, entry("own", 1)],
+        "s3": [GROUP],
+    }
+    after = {
+        "s0": [smaller, entry("own", 1)],
+        "s2": [GROUP, entry("own", 5, 6)],
+        "s3": [fy.P4MulticastGroupEntry(1, replicas=[2])],
+    }
+    told = between(before, after)
+    assert {
+        switch: [
+            (each._update_type.name, type(each).__name__.removeprefix("P4")) for each in updates
+        ]
+        for switch, updates in told.items()
+    } == {
+        "s0": [("DELETE", "TableEntry"), ("MODIFY", "MulticastGroupEntry")],
+        "s1": [("DELETE", "MulticastGroupEntry"), ("DELETE", "TableEntry")],
+        "s2": [("INSERT", "MulticastGroupEntry"), ("INSERT", "TableEntry")],
+    }
+    assert changed(before["s0"], told["s0"]) == after["s0"]
+    assert changed(before["s1"], told["s1"]) == []
+    assert changed([entry("others", 1)], told["s2"]) == [entry("others", 1), *after["s2"]]

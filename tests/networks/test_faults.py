@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from networkx import has_path, shortest_path
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.compiled import UNCOMPILED
@@ -21,6 +22,7 @@ from ringleaf.networks.faults import (
     Reroute,
     Restart,
     disturbances_of,
+    left_of,
     links_of,
 )
 from ringleaf.networks.forwarding import forwarding_rows, route_updates
@@ -196,6 +198,26 @@ def test_routes_lead_around_a_link_that_stays_down() -> None:
     early = run(network("s0-s2 down", reroute_ps=0))
     assert early.lost == early.retransmissions == 0
     assert early.link_bytes["s0", "s2"] == 0
+
+
+@pytest.mark.parametrize("spine", ["s2", "s3"])
+def test_routes_lead_around_a_switch_that_stays_down(spine: str) -> None:
+    """Though it has no routes itself."""
+    outcome = run(network(f"{spine} down", reroute_ps=20 * US))
+    assert outcome.time_ps > 20 * US
+    early = run(network(f"{spine} down", reroute_ps=0))
+    assert early.lost == early.retransmissions == 0
+
+
+def test_what_is_left_without_a_switch_has_routes_for_all_others() -> None:
+    """By hand: the lost spine keeps one link, and nobody takes it."""
+    graph = build(CLOS)
+    left = left_of(graph, [("s2", "s0"), ("s2", "s1"), ("s0", "s2")])
+    assert set(graph.edges) - set(left.edges) in ({("s0", "s2")}, {("s1", "s2")})
+    assert shortest_path(left, "h0", "h3") == ["h0", "s0", "s3", "s1", "h3"]
+    assert set(left_of(graph, [("s2", "s0")]).edges) == set(graph.edges) - {("s0", "s2")}
+    apart = left_of(graph, [("s2", "s0"), ("s3", "s0")])
+    assert not has_path(apart, "h0", "h3")
 
 
 def test_hosts_whose_only_way_is_down_wait_for_it() -> None:

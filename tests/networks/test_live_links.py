@@ -66,3 +66,12 @@ def test_the_next_run_has_the_usual_routes_and_links(tmp_path: Path) -> None:
     rows = run(**SMALL, **down, out=str(tmp_path)).rows
 
     assert [row.wrong for row in rows] == [0, 0]
+
+
+@pytest.mark.parametrize("algo", ["switchml", "omnireduce-switch"])
+def test_trees_lead_around_a_spine_that_stays_down(tmp_path: Path, algo: str) -> None:
+    """The spine is the tree's root."""
+    row = row_of(tmp_path, algo=algo, size="128K", faults="s2 down at 4us", reroute="5us")
+
+    assert row.wrong == 0
+    assert (row.rebuilt, row.resume_ps is not None) == (1, True)

@@ -167,7 +167,7 @@ def test_a_run_that_ends_early_restores_its_links() -> None:
     network._troubles.begin(down, 0)
     assert sorted(network._net().ports[:, s.LOSS].tolist()) == [0, 0, 0, s.PROBABILITY_ONE]
     assert sorted(network._net().ports[:, s.RATE_BPS].tolist()) == [10**9, *rates[1:]]
-    network._troubles.settle()
+    network._troubles.settle(0)
     assert network._net().ports[:, s.LOSS].tolist() == 4 * [0]
     assert network._net().ports[:, s.RATE_BPS].tolist() == rates
     assert network._troubles.next_ps == FOREVER_PS

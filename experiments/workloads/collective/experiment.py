@@ -31,7 +31,7 @@ from ringleaf.experiments.checking.verdict import Tolerance, Verdict
 from ringleaf.experiments.estimates.estimate import Estimate, Need, estimate, need, sort_of
 from ringleaf.experiments.estimates.pace import PACKETS, SETUP, RunPaces, read_paces
 from ringleaf.experiments.explain.findings import file_of
-from ringleaf.experiments.records import circuit_counts
+from ringleaf.experiments.records import circuit_counts, tree_counts
 from ringleaf.experiments.records.config import versions
 from ringleaf.experiments.records.folder import RunFolder, write_text
 from ringleaf.experiments.records.link_use import uses_of
@@ -548,6 +548,12 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     def _tolerance(self, algorithm: Algorithm) -> Tolerance | None:
         return tolerance_of(algorithm, self.spec.lanes)
 
+    @property
+    def _detect_ps(self) -> int | None:
+        """The time from a fault until routes and trees are others, by the run's clock."""
+        spec = self.spec
+        return None if spec.reroute_ps is None else spec.reroute_ps * spec.scale
+
     def _row(
         self,
         algorithm: Algorithm,
@@ -582,6 +588,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             pauses=outcome.pauses,
             trims=outcome.trims,
             **circuit_counts.counts_of(outcome),
+            **tree_counts.counts_of(outcome, self._detect_ps),
             lost=outcome.lost,
             packet_hops=outcome.packet_hops,
             events=outcome.events,

@@ -83,6 +83,13 @@ CIRCUIT_COLUMNS = (
 )
 """Columns of runs with a controller of circuits."""
 
+TREE_COLUMNS = (
+    Column("rebuilt", "rebuilt", width=7),
+    Column("detect_ps", "detect", "us", 9, as_us),
+    Column("resume_ps", "resume", "us", 9, as_us),
+)
+"""Columns of runs whose aggregation trees may be built again."""
+
 DROPS = Column("drops", "drops", width=5)
 """A column that sweeps have, too."""
 
@@ -155,6 +162,8 @@ class CollectiveResults(Results):
         own: Sequence[Column] = FLOW_COLUMNS if self.options.get("net") == FLOW else ()
         if self.options.get("circuits"):
             own = CIRCUIT_COLUMNS
+        if self.options.get("reroute_ps") is not None and table.has_switch_sums(self.options):
+            own = (*own, *TREE_COLUMNS)
         kept = (each for each in (*COLUMNS, *own) if each.name not in left_out)
         return columns.widened(kept, {"algo": self.options["algos"]})
 

@@ -49,6 +49,9 @@ class CollectiveRow:
     duty: float | None = None  # the share of the rest; None: no controller sets circuits up
     circuit_bytes: int = 0  # line time of circuits
     packet_bytes: int = 0  # line time of other links between switches
+    rebuilt: int = 0  # trees of aggregation that were built again, as switches or links failed
+    detect_ps: int | None = None  # from such a fault until the tree was another
+    resume_ps: int | None = None  # from then until all workers had a result, the longest
     within_percent: float | None = None  # of flows: what the time may be wrong by, if known
     outside: str = ""  # of flows: why it is not known what the time may be wrong by
     packets_ps: int | None = None  # of flows: the time of packets, if that was asked for

@@ -84,7 +84,11 @@ def as_chrome(
         _span(note, known[note.row], lanes)
         for note in sorted(notes, key=lambda note: (note.start_ps, note.end_ps))
     ]
-    broken = [*_faults(faults, outcome.time_ps), *_circuits(outcome, len(faults) + 1)]
+    broken = [
+        *_faults(faults, outcome.time_ps),
+        *_rebuilt(outcome, len(faults) + 1),
+        *_circuits(outcome, len(faults) + 1 + bool(outcome.rebuilt)),
+    ]
     events = chain(_names(hosts(graph), schedule, lanes), broken, spans, counters)
     about = {"events": len(spans) + len(counters), "most": most, "left_out": left_out}
     whole = {"displayTimeUnit": "ns", "otherData": about, "traceEvents": list(events)}
@@ -167,6 +171,15 @@ def _faults(faults: Sequence[NetworkFault], time_ps: int) -> Iterator[Event]:
                 }
 
 
+def _rebuilt(outcome: RunResult, tid: int) -> Iterator[Event]:
+    """Yield the row of aggregation trees that were built again, until all workers had a result."""
+    if outcome.rebuilt:
+        yield named("thread_name", _NETWORK, "aggregation trees", tid)
+    for each in outcome.rebuilt:
+        end_ps = outcome.time_ps if each.resumed_ps is None else each.resumed_ps
+        yield from _bar("rebuilt", tid, each.at_ps, end_ps, outcome.time_ps, "tree")
+
+
 def _circuits(outcome: RunResult, first: int) -> Iterator[Event]:
     """Yield the row of changes of circuits, if a controller sets some up, and a row for each one.
 
@@ -191,14 +204,16 @@ def _circuits(outcome: RunResult, first: int) -> Iterator[Event]:
             yield from _bar("up", rows[pair], up_ps, end_ps, use.time_ps)
 
 
-def _bar(name: str, tid: int, start_ps: int, end_ps: int, last_ps: int) -> Iterator[Event]:
+def _bar(
+    name: str, tid: int, start_ps: int, end_ps: int, last_ps: int, category: str = "circuit"
+) -> Iterator[Event]:
     """Yield a bar of the network's, if any of it is within the run."""
     stop_ps = min(end_ps, last_ps)
     if start_ps < stop_ps:
         yield {
             "ph": "X",
             "name": name,
-            "cat": "circuit",
+            "cat": category,
             "pid": _NETWORK,
             "tid": tid,
             "ts": start_ps / PS_PER_US,

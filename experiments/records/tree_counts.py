@@ -1,0 +1,24 @@
+"""Counts of aggregation trees that were built again, as values of results' rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringleaf.networks.outcome import RunResult
+
+
+def counts_of(outcome: RunResult, detect_ps: int | None) -> dict[str, Any]:
+    """Return the values of a run by name; none if no tree was built again.
+
+    Args:
+        outcome: The run.
+        detect_ps: The time from a fault until routes and trees are others.
+    """
+    if not outcome.rebuilt:
+        return {}
+    took = [each.resumed_ps - each.at_ps for each in outcome.rebuilt if each.resumed_ps is not None]
+    return {
+        "rebuilt": len(outcome.rebuilt),
+        "detect_ps": detect_ps,
+        "resume_ps": max(took, default=None),
+    }

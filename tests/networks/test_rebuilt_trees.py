@@ -1,0 +1,251 @@
+"""Aggregation trees that are built again when switches or links of theirs fail: sums stay exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringleaf.core.compiled import UNCOMPILED
+from ringleaf.core.faults import parse_faults
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import PS_PER_US
+from ringleaf.errors import BackendError
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.ina.switchml.rebuilding import TreeRebuilder
+from ringleaf.networks.faults import Disturbance, LinkLoss, Reroute, Restart, links_of
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.registry import build
+from ringleaf.topologies.trees import AggregationTree
+
+CLOS = "leafspine,leaves=2,spines=2,hosts=2"  # leaves s0 and s1, spines s2 and s3
+RACK = "leafspine,leaves=1,spines=0,hosts=3"
+FAT_TREE = "fattree,k=4"
+JELLYFISH = "jellyfish,switches=6,degree=3,hosts=1"
+US = PS_PER_US
+FEW = settings(max_examples=3 if UNCOMPILED else 25, deadline=None)
+REBUILDING = sorted(name for name in SYSTEMS.shipped() if SYSTEMS[name].rebuilds)
+SIGNS, TERNARY = np.array([-1, 1], np.float32), np.array([-1, 0, 1], np.float32)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run of a system."""
+
+    algo: str = "switchml"
+    topo: str = CLOS
+    faults: str = ""
+    elements: int = 20_000
+    reroute_ps: int | None = 20 * US
+    loss: float = 0.0
+    slots: int | None = None
+    threads: int = 1
+    is_float: bool = False
+
+    @property
+    def ranks(self) -> int:
+        return len(hosts(build(self.topo)))
+
+    def network(self) -> VirtualNetwork:
+        options = NetworkOptions(
+            system=SYSTEMS[self.algo],
+            faults=parse_faults(self.faults, "faults"),
+            reroute_ps=self.reroute_ps,
+            loss=self.loss,
+            duplicate=self.loss,
+            reorder=self.loss,
+            slots=self.slots,
+            threads=self.threads,
+            lanes=64,
+        )
+        return VirtualNetwork(build(self.topo), options)
+
+    def values(self) -> list[Array]:
+        """Values that the system takes, the same for equal cases."""
+        random, count = np.random.default_rng(7), self.elements
+        if self.algo in ("vote", "tern"):
+            kinds = SIGNS if self.algo == "vote" else TERNARY
+            return [random.choice(kinds, count) for _ in range(self.ranks)]
+        if self.is_float:
+            return [random.normal(size=count).astype(np.float32) for _ in range(self.ranks)]
+        return [random.integers(-99, 99, count).astype(np.int32) for _ in range(self.ranks)]
+
+    def run(self, on: VirtualNetwork | None = None) -> tuple[RunResult, list[bytes]]:
+        """Return a run's result and each rank's sum; nothing is under way after it."""
+        network, arrays = on or self.network(), self.values()
+        schedule = SYSTEMS[self.algo].algorithm.build(self.ranks)
+        result = network.run(schedule, arrays)
+        assert network.drain() == 0
+        return result, [each.tobytes() for each in arrays]
+
+
+def tree_of(network: VirtualNetwork) -> AggregationTree:
+    [rebuilder] = network.endpoints.rebuilders.values()
+    assert isinstance(rebuilder, TreeRebuilder)
+    return rebuilder._tree
+
+
+def exact(case: Case) -> list[bytes]:
+    """The sums of whole numbers, by NumPy."""
+    total = np.sum(case.values(), axis=0, dtype=np.int32)
+    return [total.tobytes()] * case.ranks
+
+
+def test_a_job_goes_on_over_another_tree_when_a_spine_has_failed() -> None:
+    """Its root is one of the two spines; only the one it uses matters."""
+    case = Case()
+    usual, sums = case.run()
+    assert sums == exact(case)
+    root = tree_of(case.network()).root
+    failing = replace(case, faults=f"{root} down at 10us")
+    outcome, sums = failing.run()
+    assert sums == exact(case)
+    assert outcome.lost > 0
+    assert outcome.retransmissions > 0
+    assert usual.time_ps + 10 * US < outcome.time_ps < usual.time_ps + 40 * US
+    (other,) = {"s2", "s3"} - {root}
+    spared, _ = replace(case, faults=f"{other} down at 10us").run()
+    assert (spared.time_ps, spared.lost) == (usual.time_ps, 0)
+
+
+def test_the_tree_is_the_usual_one_again_in_the_next_run() -> None:
+    case = Case(faults="s2-s0 down at 10us, s2-s1 down at 10us")
+    network = case.network()
+    usual = tree_of(network)
+    first, _ = case.run(network)
+    assert first.lost > 0
+    assert tree_of(network) == usual
+    second, sums = case.run(network)
+    assert sums == exact(case)
+    assert second.lost > 0
+
+
+def test_a_link_that_fails_moves_a_tree_too() -> None:
+    case = Case(faults="s2-s1 down at 10us")
+    outcome, sums = case.run()
+    assert outcome.lost > 0
+    assert sums == exact(case)
+
+
+@pytest.mark.parametrize("algo", ["switchml", "tern", "omnireduce-switch"])
+def test_workers_that_have_results_help_those_that_have_not(algo: str) -> None:
+    """h0 misses results that all others have, and the tree that could give them again is lost.
+
+    Others have written them over their values, so they send what they have kept of these.
+    """
+    case = Case(algo, elements=60_000 if algo == "tern" else 3000, slots=4)
+    root = tree_of(case.network()).root
+    _, sums = case.run()
+    outcome, same = replace(
+        case, faults=f"h0-s0 down at 5us for 20us, {root} down at 8us", reroute_ps=4 * US
+    ).run()
+    assert outcome.lost > 0
+    assert same == sums
+
+
+@pytest.mark.parametrize("link", ["s0-s1", "s1-s5"])
+def test_old_sums_do_not_count_where_switches_have_other_children(link: str) -> None:
+    """Switches keep registers, in which bits of the old tree stand for other children."""
+    case = Case(topo=JELLYFISH, elements=3000, slots=4)
+    _, sums = replace(case, faults=f"{link} down at 5us", reroute_ps=4 * US).run()
+    assert sums == exact(case)
+
+
+@pytest.mark.parametrize("topo", [CLOS, RACK])
+def test_a_switch_that_no_tree_leads_around_may_restart(topo: str) -> None:
+    """What s0 has added up is lost, and added up again when it is known to be back."""
+    case = Case(topo=topo, faults="s0 down at 10us for 5us", elements=60_000)
+    outcome, sums = case.run()
+    assert sums == exact(case)
+    assert outcome.lost > 0
+
+
+@pytest.mark.parametrize("name", ["s0", "s0-s2, s0-s3"])
+def test_where_no_tree_is_left_the_run_ends_and_says_who_waits(name: str) -> None:
+    faults = ", ".join(f"{place} down at 10us" for place in name.split(", "))
+    with pytest.raises(BackendError, match=r"nothing has got through .* waits for the switches"):
+        Case(faults=faults).run()
+
+
+def test_without_new_routes_trees_stay() -> None:
+    case = Case(faults="s2 down at 10us", reroute_ps=None)
+    assert case.network().endpoints.rebuilders == {}
+    with pytest.raises(BackendError, match="waits for the switches to aggregate"):
+        case.run()
+
+
+def test_a_restart_alone_is_mended_when_routes_are_computed_again() -> None:
+    """Disturbances of one run, by the time of each: a root loses its sums between two losses."""
+    case = Case(elements=60_000, slots=4)
+    network = case.network()
+    root = tree_of(network).root
+    links = [(each, leaf) for leaf in ("s0", "s1") for each in (root,)]
+    trouble: list[Disturbance] = [
+        *(LinkLoss(9 * US, each, 0.5) for each in links),
+        Restart(15 * US, root),
+        *(LinkLoss(20 * US, each, None) for each in links),
+        Reroute(40 * US, frozenset()),
+    ]
+    arrays = case.values()
+    network.run(SYSTEMS["switchml"].algorithm.build(4), arrays, disturbances=trouble)
+    assert [each.tobytes() for each in arrays] == exact(case)
+    assert network.drain() == 0
+
+
+def _apart(graph: nx.Graph[str], one: str, other: str) -> bool:
+    """Whether no link is part of both places."""
+    first, second = (set(map(frozenset, links_of(graph, each))) for each in (one, other))
+    return first.isdisjoint(second)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    topo = draw(st.sampled_from([CLOS, RACK, JELLYFISH, FAT_TREE]))
+    graph = build(topo)
+    inner = ["-".join(each) for each in graph.edges if set(each) <= set(switches(graph))]
+    faults: dict[str, str] = {}
+    for name in draw(st.lists(st.sampled_from([*switches(graph), *inner]), max_size=3)):
+        if all(_apart(graph, name, other) for other in faults):
+            begin, lasting = draw(st.integers(0, 25_000)), draw(st.integers(1, 60_000))
+            faults[name] = f"{name} down at {begin}ns for {lasting}ns"
+    algo = draw(st.sampled_from(REBUILDING))
+    sizes = [100, 5_000] if topo == FAT_TREE else [100, 5_000, 20_000]
+    larger = 12 if algo in ("vote", "tern") else 1  # as their packets have more elements
+    return Case(
+        algo,
+        topo,
+        ", ".join(faults.values()),
+        larger * draw(st.sampled_from(sizes)),
+        draw(st.integers(0, 60)) * US,
+        draw(st.sampled_from([0.0, 0.0, 0.02])),
+        draw(st.sampled_from([None, 1, 4, 16])),
+        draw(st.sampled_from([1, 2, 8])),
+        draw(st.booleans()),
+    )
+
+
+@FEW
+@given(cases())
+def test_sums_are_the_same_bits_whenever_and_wherever_something_fails(case: Case) -> None:
+    """Floats', too: each rank's is what it is without faults, in the first run and the next."""
+    _, sums = replace(case, faults="", loss=0.0, reroute_ps=None).run()
+    network = case.network()
+    for _ in range(2):
+        assert case.run(network)[1] == sums
+
+
+@settings(max_examples=1 if UNCOMPILED else 6, deadline=None)
+@given(cases())
+def test_threads_change_nothing(case: Case) -> None:
+    times = []
+    for threads in (1, 2, 8):
+        outcome, sums = replace(case, threads=threads).run()
+        times.append((outcome.time_ps, outcome.lost, outcome.retransmissions, sums))
+    assert times[0] == times[1] == times[2]
