@@ -9,7 +9,7 @@ is missing. After that it asks by a probe after a timeout, after twice that time
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import networkx as nx
 import numpy as np
@@ -29,6 +29,7 @@ from ringleaf.networks.faults import (
     LinkRate,
     Reroute,
     disturbances_of,
+    left_of,
 )
 from ringleaf.networks.flow.layout import Layout
 from ringleaf.networks.flow.messages import count_flow, push, qp_of
@@ -253,10 +254,9 @@ class FlowTroubles:
         """Return the numbers of events that were too late for a flow, by their kind."""
         return self._words[row + n.LATE : row + n.FLOW_WORDS]
 
-    def _reroute(self, without: Iterable[Direction], now_ps: int) -> None:
+    def _reroute(self, without: Collection[Direction], now_ps: int) -> None:
         """Have flows take the ways without some links; where there is none, all stay."""
-        left = self._graph.copy()
-        left.remove_edges_from(without)
+        left = left_of(self._graph, without)
         try:
             ways = Ways(left, ecmp=self._options.ecmp, table=routes(left))
             moved = self._layout.moved(ways)
