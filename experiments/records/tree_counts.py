@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from ringleaf.core.units import format_count, format_time
 from ringleaf.networks.outcome import RunResult
 
 
@@ -22,3 +24,12 @@ def counts_of(outcome: RunResult, detect_ps: int | None) -> dict[str, Any]:
         "detect_ps": detect_ps,
         "resume_ps": max(took, default=None),
     }
+
+
+def tell(rebuilt: int, detect_ps: int | None, resume_ps: int | None) -> Iterator[str]:
+    """Yield a phrase on trees, if some were built again."""
+    if not rebuilt:
+        return
+    detected = "" if detect_ps is None else f" {format_time(detect_ps) if detect_ps else '0'} later"
+    resumed = "" if resume_ps is None else f", results {format_time(resume_ps)} after that"
+    yield f"{format_count(rebuilt, 'aggregation tree')} built again{detected}{resumed}"

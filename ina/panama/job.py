@@ -10,7 +10,10 @@ from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.panama.control import choose_job, choose_trees, entities, turn_ps
 from ringleaf.ina.panama.pacing import make_paces
+from ringleaf.ina.switchml.keeping import keep_packets
+from ringleaf.ina.switchml.rebuilding import TreeRebuilder
 from ringleaf.ina.switchml.state import TENSORS, make_worker
+from ringleaf.ina.switchml.wire import VALUES_AT
 from ringleaf.ina.systems import JobRequest
 from ringleaf.ina.window_registry import find_window
 from ringleaf.topologies.addresses import ipv4, mac
@@ -30,7 +33,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
     job = choose_job(graph, trees, request)
     chosen = find_window(request.congestion or DCTCP)
     in_flight_ps = job.slots // len(trees) * turn_ps(graph, trees, job.lanes)
-    agents = []
+    agents, workers = [], []
     for host in request.members:
         at = make_worker(
             store,
@@ -46,7 +49,17 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
             trees=len(trees),
         )
         make_paces(store, at, chosen)
+        if request.rebuilds:
+            keep_packets(store, at, VALUES_AT + 4 * job.lanes)
+        workers.append(at)
         agents.append(HostAgent(index(host), worker, at))
+    rebuilder = TreeRebuilder(
+        trees,
+        lambda left: choose_trees(left, request),
+        lambda others: entities(graph, others, job),
+        workers,
+        worker.begin_again,
+    )
     return WorkersJob(
         "panama",
         entities(graph, trees, job),
@@ -54,4 +67,5 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         worker.begin_tensor,
         window_bytes=4 * job.slots * job.lanes,
         tensors_at=TENSORS,
+        rebuilder=rebuilder if request.rebuilds else None,
     )

@@ -167,3 +167,13 @@ def note_result(
         tell_window(arena, paces.at + row, ON_ROUND, trees[row + RESULTS], now_ps)
         trees[row + MARKED] = trees[row + RESULTS] = 0
         trees[row + LEFT] = max(trees[row + IN_FLIGHT], 1)
+
+
+@inline
+def empty(worker: SwitchMLWorker, paces: WorkerWindows) -> None:
+    """Note that nothing is in flight, nor waits for room; windows stay as they are."""
+    for slot in range(worker.state[SLOTS]):
+        paces.slots[slot] = FREE
+    for tree in range(worker.state[TREES]):
+        paces.trees[tree * TREE_WORDS + IN_FLIGHT] = 0
+        paces.trees[tree * TREE_WORDS + HELD] = 0

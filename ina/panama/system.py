@@ -37,7 +37,6 @@ class Panama(SwitchML):
         BuiltProgram(f"panama-{lanes}", "panama.p4", (f"-DLANES={lanes}",)) for lanes in LANES
     )
     moves = False
-    rebuilds = False
     deals_on = True
 
 

@@ -156,9 +156,9 @@ def _rebuilder(
 ) -> TreeRebuilder:
     """Return what builds a job's tree again, on what is left of the topology."""
     return TreeRebuilder(
-        tree,
-        lambda left: aggregation_tree(left, request.members, index=request.number - 1),
-        lambda other: kind.entities(graph, other, job),
+        [tree],
+        lambda left: [aggregation_tree(left, request.members, index=request.number - 1)],
+        lambda others: kind.entities(graph, others[0], job),
         workers,
     )
 

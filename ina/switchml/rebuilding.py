@@ -35,6 +35,8 @@ from ringleaf.ina.switchml.worker import begin_again
 from ringleaf.ina.table_updates import between
 from ringleaf.topologies.trees import AggregationTree
 
+Trees = Sequence[AggregationTree]
+
 VERSIONS = 2
 """Numbers by which rounds rise, so that each keeps its version, and its kept packet its place."""
 
@@ -44,21 +46,23 @@ class TreeRebuilder:
     """Builds the tree of one job again.
 
     Args:
-        usual: The job's tree on the whole network.
-        tree_of: Returns a tree of the job on what is left of the topology.
-        entities_of: Returns the switches' entities for a tree.
+        usual: The job's trees on the whole network.
+        trees_of: Returns trees of the job on what is left of the topology, at least one.
+        entities_of: Returns the switches' entities for as many trees as the job has.
         workers: The job's workers, which keep their packets.
+        begin: The workers' handler that has one begin again with the rounds that it has now.
     """
 
-    usual: AggregationTree
-    tree_of: Callable[[nx.Graph[str]], AggregationTree]
-    entities_of: Callable[[AggregationTree], Mapping[str, Sequence[Any]]]
+    usual: Trees
+    trees_of: Callable[[nx.Graph[str]], Trees]
+    entities_of: Callable[[Trees], Mapping[str, Sequence[Any]]]
     workers: Sequence[int]
-    _tree: AggregationTree = field(init=False)
+    begin: Callable[[Arena, int, int, int], int] = begin_again
+    _trees: Trees = field(init=False)
     _restarted: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._tree = self.usual
+        self._trees = self.usual
 
     def note_restart(self, switch: str) -> None:
         """Note that a switch has lost its registers."""
@@ -73,24 +77,28 @@ class TreeRebuilder:
         Returns:
             What switches must be told; None if all stays.
         """
-        tree = self._choose(left)
-        if tree == self._tree and self._restarted.isdisjoint(tree.children):
+        trees = self._choose(left)
+        if trees == self._trees and self._restarted.isdisjoint(_switches(trees)):
             return None
-        updates = between(self.entities_of(self._tree), self.entities_of(tree))
-        self._tree = tree
+        updates = between(self.entities_of(self._trees), self.entities_of(trees))
+        self._trees = trees
         self._restarted.clear()
         return updates
 
-    def _choose(self, left: nx.Graph[str] | None) -> AggregationTree:
-        """Return the tree to have: the present one as long as it is whole, or the only one."""
+    def _choose(self, left: nx.Graph[str] | None) -> Trees:
+        """Return the trees to have: those that are whole stay, and those without others."""
         if left is None:
             return self.usual
-        if _is_whole(self._tree, left):
-            return self._tree
+        if all(_is_whole(tree, left) for tree in self._trees):
+            return self._trees
         try:
-            return self.tree_of(left)
-        except TopologyError:  # none joins all workers, so they wait for the old one
-            return self._tree
+            others = self.trees_of(left)
+        except TopologyError:  # none joins all workers, so they wait for the old ones
+            return self._trees
+        return [
+            tree if _is_whole(tree, left) else others[number % len(others)]
+            for number, tree in enumerate(self._trees)
+        ]
 
     def rounds(self, arena: Arena, worker: int) -> Rounds:
         """Return a worker's rounds."""
@@ -104,11 +112,15 @@ class TreeRebuilder:
         assert not (is_ahead & (marks != 0)).any()
         marks[is_ahead] = 1
         mine[:] = least + VERSIONS
-        begin_again(arena, worker, 0, now_ps)
+        self.begin(arena, worker, 0, now_ps)
 
     def resumed_ps(self, arena: Arena, worker: int) -> int:
         """Return when a worker had its first result since; `FOREVER_PS`: it has none yet."""
         return int(arena.words[_kept(arena, worker) + RESUMED_PS])
+
+
+def _switches(trees: Trees) -> set[str]:
+    return {switch for tree in trees for switch in tree.children}
 
 
 def _is_whole(tree: AggregationTree, left: nx.Graph[str]) -> bool:

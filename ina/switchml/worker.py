@@ -237,7 +237,13 @@ def begin_again(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
     The timer, which is due at once, has the first one sent.
     """
-    worker = open_worker(arena, at)
+    queue_all(arena, at, open_worker(arena, at), now_ps)
+    return 0
+
+
+@inline
+def queue_all(arena: Arena, at: int, worker: SwitchMLWorker, now_ps: int) -> None:
+    """Do what `begin_again` does."""
     arena.words[at + RETRANSMISSIONS] += count_sent(arena, worker)
     forget_sendings(worker.flight)
     note_moved(arena, worker)
@@ -248,7 +254,6 @@ def begin_again(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     worker.flight.state[OUT_OF_TURN] = 0
     arena.words[at + TIMER_AT_PS] = now_ps
     arena.words[at + READY] = 0
-    return 0
 
 
 @handler

@@ -253,7 +253,10 @@ def test_shares_by_hand(
         ("moves", {"a2tp", "atp", "esa", "switchml"}),
         (
             "rebuilds",
-            {"omnireduce-switch", "sharp", "sharp-quantum2", "switchml", "tern", "vote"},
+            {
+                *("omnireduce-switch", "panama", "sharp", "sharp-quantum2", "switchml"),
+                *("tern", "vote"),
+            },
         ),
         ("deals_on", {"a2tp", "atp", "esa", "omnireduce", "panama"}),
     ],

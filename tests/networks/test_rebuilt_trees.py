@@ -15,8 +15,10 @@ from ringleaf.core.faults import parse_faults
 from ringleaf.core.tensors import Array
 from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import BackendError
+from ringleaf.ina.panama.pacing import HELD, IN_FLIGHT, TREE_WORDS, open_paces
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.switchml.rebuilding import TreeRebuilder
+from ringleaf.ina.switchml.state import open_worker
 from ringleaf.networks.faults import Disturbance, LinkLoss, Reroute, Restart, links_of
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -89,7 +91,7 @@ class Case:
 def tree_of(network: VirtualNetwork) -> AggregationTree:
     [rebuilder] = network.endpoints.rebuilders.values()
     assert isinstance(rebuilder, TreeRebuilder)
-    return rebuilder._tree
+    return rebuilder._trees[0]
 
 
 def exact(case: Case) -> list[bytes]:
@@ -134,7 +136,7 @@ def test_a_link_that_fails_moves_a_tree_too() -> None:
     assert sums == exact(case)
 
 
-@pytest.mark.parametrize("algo", ["switchml", "tern", "omnireduce-switch"])
+@pytest.mark.parametrize("algo", ["switchml", "tern", "omnireduce-switch", "panama"])
 def test_workers_that_have_results_help_those_that_have_not(algo: str) -> None:
     """h0 misses results that all others have, and the tree that could give them again is lost.
 
@@ -148,6 +150,34 @@ def test_workers_that_have_results_help_those_that_have_not(algo: str) -> None:
     ).run()
     assert outcome.lost > 0
     assert same == sums
+
+
+@pytest.mark.parametrize(
+    ("algo", "from_us"),
+    [("switchml", 7), ("panama", 7), ("omnireduce-switch", 7), ("sharp", 3), ("tern", 3)],
+)
+def test_workers_that_are_done_help_those_that_are_not(algo: str, from_us: int) -> None:
+    """The last results leave s0 after so long, and h0 misses them; the root is lost after that."""
+    case = Case(algo, elements=250, slots=4, is_float=True)
+    root = tree_of(case.network()).root
+    _, sums = case.run()
+    faults = f"h0-s0 down at {from_us}us for 20us, {root} down at 9us"
+    outcome, same = replace(case, faults=faults, reroute_ps=4 * US).run()
+    assert outcome.finish_ps[0] > 27 * US - 4 * US
+    assert max(outcome.finish_ps[1:]) < 9 * US
+    assert same == sums
+
+
+def test_windows_forget_what_was_in_flight_over_a_tree_that_is_gone() -> None:
+    """PANAMA's, by tree: when all is over, nothing is in flight, and nothing waits for room."""
+    network = Case("panama", faults="s2 down at 8us, s3 down at 60us for 10us").network()
+    outcome, _ = Case("panama").run(network)
+    assert outcome.rebuilt
+    arena, [rebuilder] = network.store.arena, network.endpoints.rebuilders.values()
+    for at in rebuilder.workers:
+        paces = open_paces(arena, open_worker(arena, at))
+        trees = paces.trees.reshape(-1, TREE_WORDS)
+        assert not trees[:, [IN_FLIGHT, HELD]].any()
 
 
 @pytest.mark.parametrize("link", ["s0-s1", "s1-s5"])

@@ -9,6 +9,7 @@ import networkx as nx
 
 from ringleaf.core.units import PS_PER_MS, format_count
 from ringleaf.experiments.estimates.flow_errors import unmeasured
+from ringleaf.experiments.records import tree_counts
 from ringleaf.experiments.records.conditions import (
     conduct,
     injection,
@@ -58,7 +59,7 @@ def told_of_live(row: JobRow) -> str:
 
 
 def told_of_memory(cases: Sequence[JobsCase]) -> Iterator[str]:
-    """Yield, by case, how often jobs' parts of switches' memory changed, and missed deadlines."""
+    """Yield, by case, changes of jobs' parts of switches' memory and trees, and late jobs."""
     for case in cases:
         phrases = []
         if moves := sum(row.moves for row in case.rows):
@@ -66,6 +67,8 @@ def told_of_memory(cases: Sequence[JobsCase]) -> Iterator[str]:
         if due := [row for row in case.rows if row.deadline_ps is not None]:
             late = sum(row.jct_ps > (row.deadline_ps or 0) for row in due)
             phrases.append(f"{late} of {format_count(len(due), 'deadline')} missed")
+        row = case.rows[0]
+        phrases += tree_counts.tell(row.rebuilt, row.detect_ps, row.resume_ps)
         if phrases:
             yield f"{case.combination.name}: {'; '.join(phrases)}"
 

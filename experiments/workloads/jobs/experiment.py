@@ -323,7 +323,7 @@ class JobsExperiment(Experiment[JobsSpec]):
         stage = stage or partial(play_virtually, spec, self.graph)
         done = stage(play)
         link = self._links.get(combination.count, "")
-        case = summarise(self.graph, combination, jobs, done, link)
+        case = summarise(self.graph, combination, jobs, done, link, spec.reroute_ps)
         if spec.net == FLOW:
             case.rows = list(map(self._with_error, case.rows, jobs))
         self._links[combination.count] = case.link

@@ -85,6 +85,9 @@ class JobRow:
     )
     circuit_bytes: int = 0  # of the case: line time of circuits
     packet_bytes: int = 0  # of the case: line time of other links between switches
+    rebuilt: int = 0  # of the case: trees of aggregation that were built again
+    detect_ps: int | None = None  # of the case: from a fault until the tree was another
+    resume_ps: int | None = None  # likewise, from then until all workers had a result, the longest
 
 
 @dataclass(frozen=True, slots=True)

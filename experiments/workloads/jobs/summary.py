@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
-from ringleaf.experiments.records import circuit_counts
+from ringleaf.experiments.records import circuit_counts, tree_counts
 from ringleaf.experiments.records.link_use import uses_of
 from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase, jain
 from ringleaf.experiments.workloads.jobs.spec import JobSpec
@@ -33,6 +33,7 @@ def summarise(
     jobs: Sequence[JobSpec],
     done: JobsPerformance,
     shown: str = "",
+    detect_ps: int | None = None,
 ) -> JobsCase:
     """Return a case: its rows, one per job, and the series of a shared link, queue and switch.
 
@@ -45,6 +46,7 @@ def summarise(
         done: How they ran.
         shown: The link of the case before with as many jobs, so that both show the same one; "":
             the most loaded one that most jobs share.
+        detect_ps: The time from a fault until routes and trees are others.
     """
     trained, outcome = done.jobs, done.outcome
     is_live = done.lateness is not None
@@ -80,6 +82,7 @@ def summarise(
             pauses=outcome.pauses,
             trims=outcome.trims,
             **circuit_counts.counts_of(outcome),
+            **tree_counts.counts_of(outcome, detect_ps),
             peak_queue_bytes=outcome.peak_queue_bytes or (None if is_live else 0),
             busiest_percent=round(100 * max(loads), 3),
             links_percent=round(100 * fmean(loads), 3),
