@@ -129,9 +129,13 @@ class CircuitPlan:
                 )
 
     def use(
-        self, changes: Iterable[CircuitChange], link_bytes: Mapping[Direction, int], time_ps: int
+        self,
+        first: Circuits,
+        changes: Iterable[CircuitChange],
+        link_bytes: Mapping[Direction, int],
+        time_ps: int,
     ) -> CircuitUse:
-        """Return what circuits have done in a run of this length."""
+        """Return what circuits have done in a run of this length, with those that it began with."""
         joined = set(circuit_links(self.graph))
         inner = set(switches(self.graph))
         by_circuit = sum(size for ends, size in link_bytes.items() if ends in joined)
@@ -141,6 +145,7 @@ class CircuitPlan:
             circuit_bytes=by_circuit,
             packet_bytes=between - by_circuit,
             time_ps=time_ps,
+            first=self.named(first),
         )
 
     def named(self, circuits: Circuits) -> tuple[Direction, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -84,6 +85,7 @@ class CircuitChange(NamedTuple):
     dark_ps: int | None = None  # when those that went were empty
     up_ps: int | None = None  # when the new ones were up
     pairs: tuple[Direction, ...] = ()  # the circuits that were up then
+    stayed: tuple[Direction, ...] = ()  # those that were up all the while, at the same rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +97,31 @@ class CircuitUse:
         circuit_bytes: Line time of circuits.
         packet_bytes: Line time of other links between switches.
         time_ps: The run's length.
+        first: The circuits that were up when it began.
     """
 
     changes: tuple[CircuitChange, ...]
     circuit_bytes: int
     packet_bytes: int
     time_ps: int
+    first: tuple[Direction, ...] = ()
+
+    def spells(self) -> Iterator[tuple[Direction, int, int]]:
+        """Yield each circuit, and the times from when and until when it was up, in order.
+
+        One that stays as it is when others change is up all the while.
+        """
+        up = dict.fromkeys(self.first, 0)
+        for change in self.changes:
+            if change.dark_ps is None:
+                break  # packets were still leaving when the run was over
+            for pair in sorted(up.keys() - set(change.stayed)):
+                yield pair, up.pop(pair), min(change.dark_ps, self.time_ps)
+            if change.up_ps is not None:
+                up |= dict.fromkeys(set(change.pairs) - up.keys(), change.up_ps)
+        for pair, since_ps in sorted(up.items()):
+            if since_ps < self.time_ps:
+                yield pair, since_ps, self.time_ps
 
     @property
     def dark_ps(self) -> int:

@@ -10,7 +10,7 @@ import os
 import pickle
 import socket
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ringleaf.collectives.schedule import Schedule
@@ -24,7 +24,7 @@ from ringleaf.networks.live.members import listen, say
 from ringleaf.networks.mininet.control_process import hear_start, is_over
 from ringleaf.networks.mininet.programming import Door
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.networks.outcome import CircuitChange
+from ringleaf.networks.outcome import CircuitChange, CircuitUse, Direction
 from ringleaf.topologies.graph import circuits as circuit_links
 from ringleaf.topologies.graph import link, port
 from ringleaf.topologies.switching.plan import Circuits, Pair, Planned
@@ -55,7 +55,8 @@ class LiveCircuits:
         self._plan, self._options, self._door, self._commands = plan, options, door, commands
         self._decisions = CircuitDecisions(plan, read)
         self._planned = Planned()
-        self._file = os.memfd_create("circuits")  # a message might be too long
+        # A message might be too long for what the process has to tell.
+        self._file = os.fdopen(os.memfd_create("circuits"), "r+b", buffering=0)
         ways, graph = plan.ways, plan.graph
         number = {rack: place for place, rack in enumerate(ways.racks)}
         self._ports: dict[Pair, tuple[str, int]] = {
@@ -75,17 +76,26 @@ class LiveCircuits:
         sizes = tensor.size, tensor.dtype.itemsize
         self._planned = self._decisions.meter.planned(schedule, nodes, *sizes)
 
-    def take_changes(self) -> list[CircuitChange]:
-        """Return the changes of the run that is over; only once."""
-        with os.fdopen(self._file, "rb") as file:
-            file.seek(0)
-            changes: list[CircuitChange] = pickle.load(file) if os.fstat(self._file).st_size else []
+    @property
+    def first(self) -> Circuits:
+        """The circuits with which the run begins."""
+        return self._plan.start(self._planned)
+
+    def use(self, link_bytes: Mapping[Direction, int], time_ps: int) -> CircuitUse:
+        """Return what circuits have done in the run, which is over and took so long."""
+        return self._plan.use(self.first, self.changes(), link_bytes, time_ps)
+
+    def changes(self) -> list[CircuitChange]:
+        """Return the changes of the run that is over."""
+        self._file.seek(0)
+        told: bytes = self._file.read()
+        changes: list[CircuitChange] = pickle.loads(told) if told else []
         return changes
 
     def be(self, control: socket.socket) -> None:
         """Be the process, from before the run to its end."""
         self._decisions.restart(self._planned)
-        self._circuits = self._plan.start(self._planned)
+        self._circuits = self.first
         dark = [place for pair, place in self._ports.items() if pair not in self._circuits.ports]
         self._commands.ask("hold", ports=dark)
         self._door(dict.fromkeys(self._keys, ()))  # which connects
@@ -97,7 +107,7 @@ class LiveCircuits:
             self._switch(control)
             listen(control)
         self._route(self._plan.first)
-        os.write(self._file, pickle.dumps(self._changes))
+        self._file.write(pickle.dumps(self._changes))
         say(control, {"settled": True})
 
     def _switch(self, control: socket.socket) -> None:
@@ -122,7 +132,7 @@ class LiveCircuits:
             return False
         self._commands.ask("hold", ports=going)
         self._circuits = staying
-        self._note(dark_ps=self._now_ps)
+        self._note(dark_ps=self._now_ps, stayed=self._plan.named(staying))
         if is_over(control, time.monotonic_ns() + self._plan.settings.dead_ps // PS_PER_NS):
             return False
         self._set_up(chosen)

@@ -46,7 +46,7 @@ from ringleaf.networks.mininet.recording import Folders
 from ringleaf.networks.mininet.rerouting import Rerouting, route_changes, with_trees
 from ringleaf.networks.mininet.topo import Programs
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.networks.outcome import CircuitChange, Drop, ProcessorSeconds, RunResult
+from ringleaf.networks.outcome import Drop, ProcessorSeconds, RunResult
 from ringleaf.networks.virtual.fabric import places
 from ringleaf.topologies.graph import attachment, hosts, index, link, switches
 
@@ -139,6 +139,7 @@ class MininetNetwork(GivesTensors):
         )
         self._control: ControlProcess | None = None  # of the run that is under way
         self._rerouting: Rerouting | None = None  # likewise, if routes change
+        self._circuits: LiveCircuits | None = None  # likewise, or of the last one
         self._has_trees = False  # whether any of a run's changes of routes are of trees, too
         self.graph = testbed.graph
         self._options = options
@@ -209,16 +210,14 @@ class MininetNetwork(GivesTensors):
             BackendError: If a host or a switch ends, or there is no progress any more.
         """
         before, wall_s = self._fabric.counters(), time.monotonic()
-        with self._disturbed(
-            self._hosts.endpoints.rebuilders, schedule, as_arrays(tensors)
-        ) as changes:
+        with self._disturbed(self._hosts.endpoints.rebuilders, schedule, as_arrays(tensors)):
             outcome = self._hosts.run(
                 schedule,
                 tensors,
                 self._around(),
                 switches_s=self._fabric.cpu_s,
             )
-        return self._result(outcome, before, time.monotonic() - wall_s, changes)
+        return self._result(outcome, before, time.monotonic() - wall_s)
 
     @property
     def store(self) -> Store:
@@ -264,27 +263,21 @@ class MininetNetwork(GivesTensors):
         fabric = self._fabric
         before, wall_s = fabric.counters(), time.monotonic()
         stopwatch = Stopwatch(fabric.cpu_s)
-        with self._disturbed() as changes:
+        with self._disturbed():
             played = act(self._hosts.led_crew(self._around()), stopwatch)
         outcome = LiveOutcome([played.end_ps], played.counters, stopwatch)
-        return played, self._result(outcome, before, time.monotonic() - wall_s, changes)
+        return played, self._result(outcome, before, time.monotonic() - wall_s)
 
-    def _result(
-        self,
-        outcome: LiveOutcome,
-        before: Counters,
-        wall_s: float,
-        changes: Sequence[CircuitChange],
-    ) -> RunResult:
+    def _result(self, outcome: LiveOutcome, before: Counters, wall_s: float) -> RunResult:
         moved = _difference(self._fabric.counters(), before)
         usage = outcome.stopwatch.usage(
             hosts_s=sum(counted["cpu_s"] for counted in outcome.counters),
             is_one_thread=self._fabric.settings.switch == "embedded",
         )
         result = summarise(self.graph, outcome, moved, wall_s=wall_s, usage=usage)
-        if self._plan is None:
+        if self._circuits is None:
             return result
-        return replace(result, circuits=self._plan.use(changes, result.link_bytes, result.time_ps))
+        return replace(result, circuits=self._circuits.use(result.link_bytes, result.time_ps))
 
     def close(self) -> None:
         """Write the recording, if there is one; the testbed stays up.
@@ -330,13 +323,11 @@ class MininetNetwork(GivesTensors):
         rebuilders: Mapping[int, Rebuilder] = NONE,
         schedule: Schedule | None = None,
         arrays: Sequence[Array] = (),
-    ) -> Iterator[list[CircuitChange]]:
+    ) -> Iterator[None]:
         """Have what changes in a run ready, and all as usual after it, however it ends.
 
-        Jobs' trees, by group, become others with routes. Yields a list that has the changes of
-        circuits in the end.
+        Jobs' trees, by group, become others with routes.
         """
-        changes: list[CircuitChange] = []
         with ExitStack() as stack:
             if self._changes or self._plan is not None:
                 stack.callback(self._fabric.settle)
@@ -347,15 +338,14 @@ class MininetNetwork(GivesTensors):
                 self._rerouting = stack.enter_context(Rerouting(self._fabric.door(), routes))
                 self._control = self._rerouting
             elif self._plan is not None:
-                circuits = self._circuits(self._plan, stack)
+                self._circuits = circuits = self._make_circuits(self._plan, stack)
                 if schedule is not None:
                     nodes = [index(host) for host in self._hosts.groups[0].nodes]
                     circuits.expect(schedule, nodes, arrays[0])
-                stack.callback(lambda: changes.extend(circuits.take_changes()))
                 self._control = stack.enter_context(ControlProcess("circuits", circuits.be))
-            yield changes
+            yield
 
-    def _circuits(self, plan: CircuitPlan, stack: ExitStack) -> LiveCircuits:
+    def _make_circuits(self, plan: CircuitPlan, stack: ExitStack) -> LiveCircuits:
         """Return the circuits of one run."""
         assert self._hosts.traffic is not None
         commands = self._fabric.commands()
@@ -448,7 +438,7 @@ def summarise(
 ) -> RunResult:
     """Return the result of a run from the counters of hosts and switches.
 
-    Switches count until all is over, hosts until they are changes to stop, last acknowledgements
+    Switches count until all is over, hosts until they are told to stop, last acknowledgements
     included. A link's load over time is not known: its series has one bin.
     """
     ranks = dict(zip(hosts(graph), outcome.counters, strict=True))

@@ -86,7 +86,7 @@ class CircuitSwitching:
         count = len(hosts(graph))
         self._decisions = CircuitDecisions(plan, QueuePairTraffic(store, connections, range(count)))
         self._circuits, self._next = plan.first, plan.first
-        self._routed = plan.first
+        self._routed = self._first = plan.first
         self._stage = Stage.UP
         self._since_ps = self._limit_ps = 0
         self.next_ps = FOREVER_PS
@@ -114,7 +114,7 @@ class CircuitSwitching:
         self._start_ps = now_ps
         self._changes, self._stage, self._events = [], Stage.UP, -1
         self._decisions.restart(planned)
-        self._circuits = self._next = self._plan.start(planned)
+        self._circuits = self._next = self._first = self._plan.start(planned)
         self._hold_dark()
         self._light(self._circuits, now_ps)
         self._route(self._circuits)
@@ -195,7 +195,7 @@ class CircuitSwitching:
             self._ports[pair] for pair in self._circuits.ports if pair not in staying.ports
         )
         self._circuits = staying
-        self._note(dark_ps=now_ps - self._start_ps)
+        self._note(dark_ps=now_ps - self._start_ps, stayed=self._plan.named(staying))
         self._stage, self.next_ps = Stage.DARK, now_ps + self._plan.settings.dead_ps
 
     def _set_up(self, now_ps: int) -> None:
@@ -261,7 +261,7 @@ class CircuitSwitching:
 
     def use(self, link_bytes: dict[Direction, int], time_ps: int) -> CircuitUse:
         """Return what circuits have done in a run of this length."""
-        return self._plan.use(self._changes, link_bytes, time_ps)
+        return self._plan.use(self._first, self._changes, link_bytes, time_ps)
 
     def check(self, disturbances: Iterable[Disturbance]) -> None:
         """Check that disturbances leave to the controller what it sets; see `CircuitPlan`."""

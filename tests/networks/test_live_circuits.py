@@ -88,7 +88,7 @@ def carry(
         say(ours, {"settle": True})
         assert listen(ours) == {"settled": True}
         thread.join()
-    return circuits.take_changes()
+    return circuits.changes()
 
 
 def once_a_ring(demand: CircuitDemand, now_ps: int) -> Circuits:

@@ -32,6 +32,7 @@ from ringleaf.experiments.estimates.estimate import Estimate, Need, estimate, ne
 from ringleaf.experiments.estimates.pace import PACKETS, SETUP, RunPaces, read_paces
 from ringleaf.experiments.explain.findings import file_of
 from ringleaf.experiments.records import circuit_counts, tree_counts
+from ringleaf.experiments.records.circuit_spells import spells_of
 from ringleaf.experiments.records.config import versions
 from ringleaf.experiments.records.folder import RunFolder, write_text
 from ringleaf.experiments.records.link_use import uses_of
@@ -243,6 +244,8 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             results.tensors[key] = measured.tensors
         if outcome.drop_counts:
             results.drops[key] = outcome.drop_counts
+        if outcome.circuits is not None:
+            results.spells[key] = spells_of(outcome.circuits)
         folder.note(measured.files)
         rate = row.packet_hops / max(measured.wall_s, 1e-9)
         self.log.append(

@@ -21,6 +21,7 @@ from ringleaf.experiments.figures.looks import looks_of
 from ringleaf.experiments.figures.style import INK, mark_logarithmic, save
 from ringleaf.experiments.records.topology_copy import kept_topology
 from ringleaf.experiments.setup.network import build_topology, scale_rates
+from ringleaf.experiments.workloads.collective.circuit_figures import draw_circuits, panels_of
 from ringleaf.experiments.workloads.collective.explained_figures import (
     draw_time_space,
     draw_waterfalls,
@@ -66,6 +67,8 @@ def tasks(run: CollectiveResults, folder: Path) -> dict[str, Callable[[Path], st
     figures["busbw"] = partial(draw_busbw, run)
     if panels and is_large(graph):
         figures["utilisation"] = partial(draw_spread, run, graph, panels)
+    if changed := panels_of(run):
+        figures["circuits"] = partial(draw_circuits, run, changed)
     explained = largest_explained(run)
     if explained:
         figures["waterfall"] = partial(draw_waterfalls, explained, run.clock)

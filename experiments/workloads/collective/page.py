@@ -26,6 +26,11 @@ _CAPTIONS = {
         "At the largest size. One row per direction of each link, from hosts up, then down; "
         "the dotted line is the end.",
     ),
+    "circuits": (
+        "Circuits over time",
+        "At the largest size. A bar is a circuit that is up; while circuits change, packets leave "
+        "those that go, and then these and those that come are dark.",
+    ),
     "utilisation": (
         "Utilisation of links",
         "At the largest size, by kind of link: this topology has too many to draw each.",

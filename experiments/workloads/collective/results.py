@@ -14,7 +14,8 @@ import numpy as np
 
 from ringleaf.core.units import format_count, format_size, format_time
 from ringleaf.experiments.explain.findings import Explained, file_of
-from ringleaf.experiments.records import columns, drops, link_use
+from ringleaf.experiments.records import circuit_spells, columns, drops, link_use
+from ringleaf.experiments.records.circuit_spells import Spell, read_spells
 from ringleaf.experiments.records.columns import Column, as_us, fixed
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
@@ -123,7 +124,7 @@ class CollectiveResults(Results):
 
     kind = "collective"
     row = CollectiveRow
-    files = (SERIES, drops.FILE, link_use.FILE)
+    files = (SERIES, drops.FILE, link_use.FILE, circuit_spells.FILE)
     spare = (
         *("redop", "dtype", "count", "floor_ps", "bound_ps", "floor_percent"),
         *("bound_percent", "wire_bytes", "algbw_gb_s", "busbw_gb_s", "retransmissions"),
@@ -139,6 +140,7 @@ class CollectiveResults(Results):
     series: dict[Key, LinkSeries] = field(default_factory=dict)
     tensors: dict[Key, list[torch.Tensor | Array]] = field(default_factory=dict)  # not in files
     explained: dict[Key, Explained] = field(default_factory=dict)
+    spells: dict[Key, list[Spell]] = field(default_factory=dict)  # of circuits that changed
 
     @property
     def reference(self) -> LinkKind:
@@ -265,6 +267,9 @@ class CollectiveResults(Results):
     def keep(self, folder: RunFolder) -> None:
         """Write the links' loads; an incomplete run's are as good."""
         folder.keep(partial(self._write_series, folder.path / SERIES))
+        if self.spells:
+            text, path = circuit_spells.as_csv(self.spells), folder.path / circuit_spells.FILE
+            folder.keep(partial(write_text, path, text))
 
     def _write_series(self, path: Path) -> None:
         arrays: dict[str, Any] = {}
@@ -286,6 +291,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> CollectiveResults:
         links=[LinkKind(**each | {"joins": tuple(each["joins"])}) for each in summary["links"]],
         rows=rows,
         series=_read_series(folder / SERIES),
+        spells=read_spells(folder / circuit_spells.FILE),
     )
     for row in rows:
         path = folder / file_of(row.algo, row.size_bytes)

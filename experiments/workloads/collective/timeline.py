@@ -21,12 +21,12 @@ import numpy.typing as npt
 from ringleaf.collectives.schedule import Aggregate, Message, Schedule
 from ringleaf.core.faults import NetworkFault
 from ringleaf.core.units import PS_PER_US
+from ringleaf.experiments.records.circuit_spells import spells_of
 from ringleaf.experiments.records.tracks import FOLDER, MOST_EVENTS, Event, named
 from ringleaf.networks.outcome import (
     AGGREGATE,
     RECEIVE,
     SEND,
-    Direction,
     Note,
     RunResult,
 )
@@ -183,25 +183,22 @@ def _rebuilt(outcome: RunResult, tid: int) -> Iterator[Event]:
 def _circuits(outcome: RunResult, first: int) -> Iterator[Event]:
     """Yield the row of changes of circuits, if a controller sets some up, and a row for each one.
 
-    A change is drained, then dark; a circuit is a bar from when it is up until the next change.
+    A change is drained, then dark; a circuit is a bar while it is up.
     """
     use = outcome.circuits
     if use is None:
         return
     yield named("thread_name", _NETWORK, "circuits", first)
-    rows: dict[Direction, int] = {}
-    for place, change in enumerate(use.changes):
-        later = [each.dark_ps for each in use.changes[place + 1 :] if each.dark_ps is not None]
-        dark_ps = use.time_ps if change.dark_ps is None else change.dark_ps
-        up_ps = use.time_ps if change.up_ps is None else change.up_ps
-        yield from _bar("draining", first, change.at_ps, dark_ps, use.time_ps)
-        yield from _bar("dark", first, dark_ps, up_ps, use.time_ps)
-        for pair in change.pairs:
-            if pair not in rows:
-                rows[pair] = first + 1 + len(rows)
-                yield named("thread_name", _NETWORK, f"circuit {'-'.join(pair)}", rows[pair])
-            end_ps = min([use.time_ps, *later])
-            yield from _bar("up", rows[pair], up_ps, end_ps, use.time_ps)
+    rows: dict[str, int] = {}
+    for spell in spells_of(use):
+        tid = first
+        if spell.circuit:
+            if spell.circuit not in rows:
+                rows[spell.circuit] = first + 1 + len(rows)
+                name = f"circuit {spell.circuit}"
+                yield named("thread_name", _NETWORK, name, rows[spell.circuit])
+            tid = rows[spell.circuit]
+        yield from _bar(spell.state, tid, spell.start_ps, spell.end_ps, use.time_ps)
 
 
 def _bar(
