@@ -164,6 +164,8 @@ def try_number(seed: int, number: int) -> Found:
 
 def try_plain(case: AnyCase) -> Found:
     """Run a case; return its findings as plain tuples."""
+    from bench.soak.cases import SoakCase
+    from bench.soak.flow_trial import try_flows
     from bench.soak.job_cases import SoakJobs
     from bench.soak.job_trial import try_jobs  # compiles, or loads compiled code
     from bench.soak.nic_cases import NicCase
@@ -178,7 +180,8 @@ def try_plain(case: AnyCase) -> Found:
         found = try_recoveries(case)
     else:
         found = try_jobs(case) if isinstance(case, SoakJobs) else try_case(case)
-    return [(each.what, each.where, each.why) for each in found]
+    plain = [(each.what, each.where, each.why) for each in found]
+    return plain + (try_flows(case.given) if isinstance(case, SoakCase) else [])
 
 
 def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> list[int]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from networkx import is_connected
 from typer import Typer
@@ -16,9 +16,11 @@ from bench.soak import __main__ as command
 from bench.soak import trial
 from bench.soak.any_case import AnyCase, draw_any
 from bench.soak.cases import Disturbances, SoakCase, draw, simpler
+from bench.soak.flow_trial import flow_options
 from bench.soak.job_cases import SoakJobs
 from bench.soak.nic_cases import NicCase
 from bench.soak.recovery_cases import RecoveryCase
+from ringleaf.core.faults import parse_faults
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import guard
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -182,13 +184,28 @@ def test_a_deadlock_is_an_end_where_routes_have_a_cycle_and_bad_elsewhere(
 
 def test_a_small_soak_with_pauses_finds_nothing() -> None:
     case = replace(SMALL, given=SMALL.given | {"pfc": "1:1"}, trouble=Disturbances(1, 1))
-    assert [what for what, _, _ in command.try_plain(case)] == ["ok"]
+    assert [what for what, _, _ in command.try_plain(case)] == ["ok", "ok"]  # packets, and flows
 
 
 def test_a_small_soak_finds_nothing() -> None:
     plain = command.try_plain(replace(SMALL, trouble=Disturbances(1, 1, 1)))
 
-    assert [what for what, _, _ in plain] == ["ok"]
+    assert [what for what, _, _ in plain] == ["ok", "ok"]
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000))
+@settings(max_examples=20)
+def test_faults_of_flows_are_of_different_links_and_end(seed: int, number: int) -> None:
+    case = draw(seed, number)
+    try:
+        options = flow_options(case.given)
+    except ConfigError:  # the case has something that flows have no form for
+        return
+    faults = parse_faults(options.get("faults", ""), "faults")
+
+    assert flow_options(case.given) == options
+    assert len({each.place for each in faults}) == len(faults) <= 3
+    assert all(each.lasting_ps is not None for each in faults)
 
 
 @pytest.mark.parametrize("number", range(12))
