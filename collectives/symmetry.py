@@ -29,6 +29,8 @@ class Symmetry:
         is_even: Whether plans are the same only if all chunks have one size.
         messages: The number of messages of the whole schedule.
         is_chain: Whether each rank sends once in each step, what the one before has brought it.
+        alike: (columns,) peers in columns of one number may change places. Where they do the same
+            at the same time, a rank finishes as if it had one of them. Empty: none may.
     """
 
     kind: Column
@@ -37,11 +39,17 @@ class Symmetry:
     is_even: bool
     messages: int
     is_chain: bool
+    alike: tuple[int, ...] = ()
 
     @property
     def ranks(self) -> int:
         """The number of ranks."""
         return len(self.kind)
+
+    @property
+    def groups(self) -> Column:
+        """(columns,) a number for each column, which those have in common that are alike."""
+        return np.array(self.alike or range(self.peers.shape[1]), np.int64)
 
     @cached_property
     def back(self) -> Column:

@@ -61,10 +61,7 @@ class ClassLayout(FlowTables):
 
 def peer_of(classes: Classes, host: int, flow: ChannelFlow) -> tuple[int, ChannelFlow]:
     """Return the class of a flow's peer, and the flow as its first rank has it."""
-    rank, peer = int(classes.first_rank[host]), flow.stream.peer
-    there = int(classes.of_rank[peer])
-    column = int(classes.symmetry.back[rank, classes.column_of(host, peer)])
-    like = int(classes.symmetry.peers[classes.first_rank[there], column])
+    there, like = classes.peer_of(host, flow.stream.peer)
     return there, flow._replace(stream=flow.stream._replace(peer=like))
 
 
