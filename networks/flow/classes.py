@@ -1,10 +1,10 @@
 """Classes of ranks, links and flows of a collective, and a few ranks that stand for all.
 
 Ranks of a symmetric schedule (`ringleaf.collectives.symmetry`) and the links that they send over
-are put into classes (`ringleaf.topologies.partition`), and so are the flows to their peers. The first rank of each
-class has the plan of its kind, and its peers are classes. If several peers do the same, such as
-both children in a tree, it has the first one only. A flow stands for all of its class, and a link
-for all links of its class, each of which carries as many of them.
+are put into classes (`ringleaf.topologies.partition`), and so are the flows to their peers. The
+first rank of each class has the plan of its kind, and its peers are classes. If several peers do
+the same, such as both children in a tree, it has the first one only. A flow stands for all of its
+class, and a link for all links of its class, each of which carries as many of them.
 """
 
 from __future__ import annotations
