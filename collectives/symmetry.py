@@ -17,6 +17,29 @@ from ringleaf.collectives.rows import Column, Columns
 
 
 @dataclass(frozen=True, eq=False)
+class Exchange:
+    """Ranks that all send one message to each other rank, all of one size.
+
+    No message waits for another one, so peers are told apart by the links to them only. Nobody
+    makes a table of all peers.
+
+    Attributes:
+        ranks: The number of ranks.
+        rows_of: Returns the rows that a rank sends or receives, in the schedule's order.
+    """
+
+    ranks: int
+    rows_of: Callable[[int], Columns]
+    is_even = True
+    is_chain = False
+
+    @property
+    def messages(self) -> int:
+        """The number of messages of the whole schedule."""
+        return self.ranks * (self.ranks - 1)
+
+
+@dataclass(frozen=True, eq=False)
 class Symmetry:
     """Ranks by kind. Those of a kind have the same plan, but for names of peers and chunks.
 

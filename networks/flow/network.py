@@ -22,7 +22,8 @@ from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.endpoints.tensors import HasEndpoints
 from ringleaf.networks.flow.class_run import ClassRun, without_classes
-from ringleaf.networks.flow.classes import Classes, find_classes
+from ringleaf.networks.flow.class_search import find_classes
+from ringleaf.networks.flow.classes import Classes
 from ringleaf.networks.flow.layout import Layout
 from ringleaf.networks.flow.machine import FlowMachine, Tell
 from ringleaf.networks.flow.scope import LEAST_RANKS, check_flow
@@ -68,7 +69,7 @@ class FlowNetwork(HasEndpoints):
         self.store = Store(has_data=options.has_data)
         self._sums = FluidSums(self.store)
         self.groups = self._fluid(asked)
-        self._found: tuple[Schedule, Classes] | None = None
+        self._found: tuple[Schedule, Classes | None] | None = None
         self._is_lazy = groups is None and not options.has_data and options.system is None
         if not self._is_lazy:
             self._machine  # noqa: B018 - what is wrong with groups and systems is found now

@@ -9,7 +9,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.experiments.bounds import symmetric
 from ringleaf.experiments.bounds.bounds import Bounds
-from ringleaf.networks.flow.classes import find_classes
+from ringleaf.networks.flow.class_search import find_classes
 from ringleaf.networks.flow.network import FlowNetwork
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.pair_links import PairLinks

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
 from ringleaf.collectives.algorithms.blueconnect import blueconnect_allreduce
 from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
 from ringleaf.collectives.algorithms.hierring import hierarchical_ring_allreduce
@@ -24,7 +25,8 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.networks.flow import class_run
 from ringleaf.networks.flow.class_run import ClassRun, without_classes
-from ringleaf.networks.flow.classes import Classes, find_classes
+from ringleaf.networks.flow.class_search import find_classes
+from ringleaf.networks.flow.classes import Classes
 from ringleaf.networks.flow.network import FlowNetwork
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
@@ -73,6 +75,8 @@ def schedule_of(name: str, ranks: int) -> Schedule:
             return ring_reduce_scatter(ranks)
         case "blueconnect":
             return blueconnect_allreduce(ranks, (half, ranks // half))
+        case "alltoall":
+            return pairwise_all_to_all(ranks)
         case "hierring":
             return hierarchical_ring_allreduce(ranks, (ranks // half, half))
         case "halvingdoubling" if ranks & (ranks - 1) == 0:
@@ -83,13 +87,16 @@ def schedule_of(name: str, ranks: int) -> Schedule:
 
 NAMES = (
     *("ring", "allgather", "reducescatter", "blueconnect", "hierring", "halvingdoubling", "tree"),
+    "alltoall",
 )
 
 
 def classes_of(graph: nx.Graph[str], schedule: Schedule, order: list[int]) -> Classes:
     symmetry = symmetry_of(schedule.as_rows)
     assert symmetry is not None
-    return find_classes(symmetry, PairLinks(graph, routes(graph)), np.array(order))
+    found = find_classes(symmetry, PairLinks(graph, routes(graph)), np.array(order))
+    assert found is not None
+    return found
 
 
 def both(
@@ -158,6 +165,8 @@ def test_all_ranks_have_the_times_of_the_whole_network(
         ("fattree,k=8", "halvingdoubling", 1),
         ("fattree,k=8", "hierring", 4),
         ("leafspine,leaves=8,spines=4,hosts=16", "ring", 16),
+        ("leafspine,leaves=8,spines=4,hosts=16", "alltoall", 1),
+        ("fattree,k=8", "alltoall", 1),
     ],
 )
 def test_regular_networks_have_few_classes(topo: str, name: str, classes: int) -> None:
