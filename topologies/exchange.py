@@ -9,6 +9,7 @@ or links, if they have as many flows of each class. All are compared by 64-bit h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,7 +23,6 @@ from ringleaf.topologies.arrays import Numbers
 from ringleaf.topologies.pair_links import Links, PairLinks
 
 _Hashes = npt.NDArray[np.uint64]
-_Table = npt.NDArray[np.uint64]
 _START, _ODD = np.uint64(0x8BB84B93962EACC9), np.uint64(0x9E3779B97F4A7C15)
 _A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
@@ -75,8 +75,10 @@ class _Refinement:
         self._up, self._down = pairs.own_links(self._hosts)
         self._host = np.zeros(len(hosts), np.int64)
         _, self._link = np.unique(colour, return_inverse=True)
+        self._known: list[Links] = []
         self._apart = self._rates()
-        self._ways = self._apart.copy()  # (leaves, hosts): hashes
+        # Hashes, by the leaf that receives; of each, by leaf that sends, of the ways to all hosts.
+        self._ways = np.full(len(leaves) * len(hosts), _START)
 
     def partition(self, most_flows: int) -> ExchangePartition | None:
         """Return the partition, as fine as it must be."""
@@ -90,47 +92,47 @@ class _Refinement:
     def _counts(self) -> tuple[int, int]:
         return int(self._host.max(initial=0)), int(self._link.max(initial=0))
 
-    def _rates(self) -> _Table:
+    def _rates(self) -> _Hashes | None:
         """Return what else tells ways apart: the rates by which hosts choose windows."""
-        apart = np.full((len(self._leaves), len(self._hosts)), _START, np.uint64)
         rates = self._pairs.columns.rate_bps
-        if len(np.unique(rates)) > 1:
-            _, place = np.unique(rates, return_inverse=True)
-            for first, stop in self._blocks():
-                chosen = self._hosts[first:stop]
-                following = self._pairs.next_links(chosen, is_dealt=False)
-                _least_on_ways(following, self._pairs.peer, self._leaves, place, first, apart)
+        if len(np.unique(rates)) == 1:
+            return None
+        apart = np.full(len(self._leaves) * len(self._hosts), _START)
+        _, place = np.unique(rates, return_inverse=True)
+        for first, stop in pairwise(self._starts.tolist()):
+            following = self._pairs.next_links(self._hosts[first:stop], is_dealt=False)
+            _least_on_ways(following, self._pairs.peer, self._leaves, place, first, apart)
         return apart
 
-    def _blocks(self) -> list[tuple[int, int]]:
-        return list(pairwise(self._starts.tolist()))
+    def _next_links(self) -> Iterator[Links]:
+        """Yield the next links to each leaf's hosts, which are kept if there is room."""
+        if self._known:
+            yield from self._known
+            return
+        keeps = len(self._hosts) * self._pairs.switches <= _MOST_KEPT
+        for first, stop in pairwise(self._starts.tolist()):
+            following = self._pairs.next_links(self._hosts[first:stop])
+            if keeps:
+                self._known.append(following)
+            yield following
 
     def _refine(self) -> None:
         """Let hosts and links see the flows as they are classed now."""
-        links = _scattered(self._link)
-        np.copyto(self._ways, self._apart)
-        following = []
-        for first, stop in self._blocks():
-            following.append(self._pairs.next_links(self._hosts[first:stop]))
-            _hash_ways(
-                *(following[-1], self._pairs.peer, self._leaves, links, first, self._ways),
-            )
-            if len(self._leaves) > _KEPT:
-                following.clear()
+        links, peer = _scattered(self._link), self._pairs.peer
+        np.copyto(self._ways, _START if self._apart is None else self._apart)
+        for leaf, following in enumerate(self._next_links()):
+            _hash_ways(following, peer, self._leaves, links, int(self._starts[leaf]), self._ways)
         ends = _scattered(self._host)
         for own in (links[self._up], links[self._down]):
-            ends = (ends ^ own) * _ODD
-            ends ^= ends >> _31
+            ends = _mixed(ends, own)
         at_host, at_link = np.zeros(len(ends), np.uint64), np.zeros(len(links), np.uint64)
         most = int(np.diff(self._starts).max())
         room = np.zeros((4, most), np.uint64), np.zeros((4, most), np.int64)
-        for leaf, (first, stop) in enumerate(self._blocks()):
-            chosen = self._hosts[first:stop]
-            next_ = following[leaf] if following else self._pairs.next_links(chosen)
+        for leaf, following in enumerate(self._next_links()):
             _add_flows(
-                *(next_, self._pairs.peer, self._leaves, self._starts, leaf),
-                *(ends, self._ways, self._down, at_host, at_link, *room),
-            )
+                following, peer, self._leaves, self._starts, leaf,
+                ends, self._ways, self._down, at_host, at_link, *room,
+            )  # fmt: skip
         at_link[self._up] += at_host
         self._is_crossed = at_link != 0
         self._host = _classed(self._host, at_host)
@@ -175,12 +177,18 @@ class _Refinement:
     def _flow(self, host: int, others: Numbers) -> _Hashes:
         """Return the classes of flows, as `_flow_seen` does."""
         own, there = self._leaf[host], self._leaf[others]
-        mine = _mixed(self._ends[host], self._ways[there, host])
-        seen = _mixed(mine, _mixed(self._ends[others], self._ways[own, others]))
+        mine = _mixed(self._ends[host], self._ways[self._way(there, host)])
+        seen = _mixed(mine, _mixed(self._ends[others], self._ways[self._way(own, others)]))
         return np.asarray(_spread(seen))
 
+    def _way(self, leaf: Any, host: Any) -> Any:
+        """Return the places of the ways from leaves to hosts."""
+        own = self._leaf[host]
+        first, stop = self._starts[own], self._starts[own + 1]
+        return first * len(self._leaves) + leaf * (stop - first) + host - first
 
-_KEPT = 256  # switches with hosts, up to which next links are kept for a round
+
+_MOST_KEPT = 1 << 29  # next links, of 4 bytes each
 
 
 @inline
@@ -217,15 +225,14 @@ def _by_first(classes: Numbers) -> Numbers:
 
 
 _numbers = types.int64[::1]
-_table = types.uint64[:, ::1]
 _hashes = types.uint64[::1]
 
 
 @compiled(
-    types.void(types.int32[:, ::1], _numbers, _numbers, _hashes, types.int64, _table), rare=True
+    types.void(types.int32[:, ::1], _numbers, _numbers, _hashes, types.int64, _hashes), rare=True
 )
 def _hash_ways(
-    following: Links, peer: Numbers, leaves: Numbers, links: _Hashes, first: int, ways: _Table
+    following: Links, peer: Numbers, leaves: Numbers, links: _Hashes, first: int, ways: _Hashes
 ) -> None:
     """Mix the classes of all links from each leaf to some hosts into what is known of these ways.
 
@@ -235,37 +242,42 @@ def _hash_ways(
         leaves: The switches with hosts.
         links: (links,) a hash of each link's class.
         first: The place of the first of these hosts.
-        ways: (leaves, hosts) hashes.
+        ways: Hashes of all ways, those to these hosts leaf by leaf.
     """
-    for host in range(len(following)):
+    hosts = len(following)
+    block = first * len(leaves)
+    for host in range(hosts):
         for leaf in range(len(leaves)):
-            switch, seen = leaves[leaf], ways[leaf, first + host]
+            switch, seen = leaves[leaf], ways[block + leaf * hosts + host]
             while following[host, switch] >= 0:
                 seen = _mixed(seen, links[following[host, switch]])
                 switch = peer[following[host, switch]]
-            ways[leaf, first + host] = seen
+            ways[block + leaf * hosts + host] = seen
 
 
 @compiled(
-    types.void(types.int32[:, ::1], _numbers, _numbers, _numbers, types.int64, _table), rare=True
+    types.void(types.int32[:, ::1], _numbers, _numbers, _numbers, types.int64, _hashes), rare=True
 )
 def _least_on_ways(
-    following: Links, peer: Numbers, leaves: Numbers, rates: Numbers, first: int, ways: _Table
+    following: Links, peer: Numbers, leaves: Numbers, rates: Numbers, first: int, ways: _Hashes
 ) -> None:
     """Write the least rate of the links between each leaf and some hosts, as `_hash_ways`."""
-    for host in range(len(following)):
+    hosts = len(following)
+    block = first * len(leaves)
+    for host in range(hosts):
         for leaf in range(len(leaves)):
             switch, least = leaves[leaf], len(rates)
             while following[host, switch] >= 0:
                 least = min(least, rates[following[host, switch]])
                 switch = peer[following[host, switch]]
-            ways[leaf, first + host] = np.uint64(least)
+            ways[block + leaf * hosts + host] = np.uint64(least)
 
 
 @compiled(
     types.void(
         *(types.int32[:, ::1], _numbers, _numbers, _numbers, types.int64),
-        *(_hashes, _table, _numbers, _hashes, _hashes, _table, types.int64[:, ::1]),
+        *(_hashes, _hashes, _numbers, _hashes, _hashes),
+        *(types.uint64[:, ::1], types.int64[:, ::1]),
     ),
     rare=True,
 )
@@ -276,11 +288,11 @@ def _add_flows(
     starts: Numbers,
     own: int,
     ends: _Hashes,
-    ways: _Table,
+    ways: _Hashes,
     down: Numbers,
     at_host: _Hashes,
     at_link: _Hashes,
-    seen: _Table,
+    seen: npt.NDArray[np.uint64],
     many: Numbers,
 ) -> None:
     """Add the classes of all flows to one leaf's hosts to what senders and links see.
@@ -295,7 +307,7 @@ def _add_flows(
         starts: (leaves + 1,) where the hosts of each begin, and the end.
         own: The leaf whose hosts receive.
         ends: (hosts,) a hash of what is known of each host and its links.
-        ways: (leaves, hosts) hashes of the ways from each leaf to each host.
+        ways: Hashes of all ways, as `_hash_ways` has them.
         down: (hosts,) the link to each host.
         at_host: (hosts,) sums of flows that each host sends.
         at_link: (links,) sums of flows that cross each link, but for hosts' own.
@@ -307,8 +319,10 @@ def _add_flows(
     many_there, many_here, like_there, like_here = many[0], many[1], many[2], many[3]
     for leaf in range(len(leaves)):
         sender, senders = starts[leaf], starts[leaf + 1] - starts[leaf]
-        there = _distinct(ends, ways, own, sender, senders, seen_there, many_there, like_there)
-        here = _distinct(ends, ways, leaf, first, count, seen_here, many_here, like_here)
+        at = sender * len(leaves) + own * senders
+        there = _distinct(ends, ways, at, sender, senders, seen_there, many_there, like_there)
+        at = first * len(leaves) + leaf * count
+        here = _distinct(ends, ways, at, first, count, seen_here, many_here, like_here)
         sum_there[:there], sum_here[:here] = 0, 0
         for i in range(there):
             for j in range(here):
@@ -333,8 +347,8 @@ def _add_flows(
 @inline
 def _distinct(
     ends: _Hashes,
-    ways: _Table,
-    leaf: int,
+    ways: _Hashes,
+    at: int,
     first: int,
     count: int,
     seen: _Hashes,
@@ -345,8 +359,8 @@ def _distinct(
 
     Args:
         ends: (hosts,) hashes.
-        ways: (leaves, hosts) hashes.
-        leaf: The leaf.
+        ways: Hashes of all ways.
+        at: The first of the ways from the leaf to these hosts.
         first: The first of the hosts.
         count: The number of these.
         seen: Gets what differs.
@@ -358,7 +372,7 @@ def _distinct(
     """
     distinct = 0
     for i in range(count):
-        word = _mixed(ends[first + i], ways[leaf, first + i])
+        word = _mixed(ends[first + i], ways[at + i])
         place = 0
         while place < distinct and seen[place] != word:
             place += 1

@@ -126,6 +126,11 @@ class PairLinks:
         return way[:, : int(used.max(initial=0)) + 1]
 
     @property
+    def switches(self) -> int:
+        """The number of switches."""
+        return len(self._arrays.switches)
+
+    @property
     def peer(self) -> Numbers:
         """(links between switches,) the switch that each leads to."""
         return self._arrays.peer
@@ -150,10 +155,11 @@ class PairLinks:
             following = np.full((len(dst), len(arrays.switches)), -1, np.int32)
             good = np.zeros(self._blocks.shape[1], np.int64)
             turn, many = self._turns(dst if is_dealt else 0 * dst)
+            leaf = int(arrays.leaf[dst[0]])
             _choose(
-                *(arrays.first, arrays.peer, arrays.distances, self._blocks),
-                *(int(arrays.leaf[dst[0]]), turn, many, good, following),
-            )
+                arrays.first, arrays.peer, arrays.distances, self._blocks,
+                leaf, turn, many, good, following,
+            )  # fmt: skip
             return following
         following = np.ascontiguousarray(self._next[:, dst].T)
         following[:, arrays.at[dst[0]]] = -1

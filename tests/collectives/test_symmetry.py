@@ -47,7 +47,7 @@ each_schedule = pytest.mark.parametrize("name", SCHEDULES)
 def made(name: str) -> tuple[Schedule, Symmetry]:
     schedule = SCHEDULES[name]()
     symmetry = symmetry_of(schedule.as_rows)
-    assert symmetry is not None
+    assert isinstance(symmetry, Symmetry)
     return schedule, symmetry
 
 

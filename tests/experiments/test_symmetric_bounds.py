@@ -30,6 +30,7 @@ def test_bounds_of_classes_are_no_more_than_those_of_rows(
     symmetry = symmetry_of(schedule.as_rows)
     assert symmetry is not None
     classes = find_classes(symmetry, PairLinks(graph, routes(graph)), np.arange(16))
+    assert classes is not None
     edges = np.arange(schedule.chunks + 1) * (elements // schedule.chunks)
     bounds = Bounds(graph)
     network = FlowNetwork(graph, NetworkOptions(has_data=False))
