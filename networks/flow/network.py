@@ -26,7 +26,7 @@ from ringleaf.networks.flow.class_search import find_classes
 from ringleaf.networks.flow.classes import Classes
 from ringleaf.networks.flow.layout import Layout
 from ringleaf.networks.flow.machine import FlowMachine, Tell
-from ringleaf.networks.flow.scope import LEAST_RANKS, check_flow
+from ringleaf.networks.flow.scope import LEAST_RANKS, MOST_WHOLE, check_flow
 from ringleaf.networks.flow.sums import FluidSums, FluidSystem
 from ringleaf.networks.flow.ways import Ways
 from ringleaf.networks.groups import Group, whole
@@ -194,7 +194,13 @@ class FlowNetwork(HasEndpoints):
         if schedule.ranks != len(self.groups[0].hosts) or not pairs.can_find():
             return None
         if self._found is None or self._found[0] is not schedule:
-            self._found = schedule, find_classes(symmetry, pairs, np.arange(schedule.ranks))
+            found = find_classes(symmetry, pairs, np.arange(schedule.ranks))
+            if found is None and schedule.ranks > MOST_WHOLE:
+                raise ConfigError(
+                    f"run: hardly any two ranks of {schedule.algorithm} do the same on this "
+                    f"topology, got {schedule.ranks}; take at most {MOST_WHOLE} ranks"
+                )
+            self._found = schedule, found
         return self._found[1]
 
     @property

@@ -12,6 +12,9 @@ REMEDY = "net=virtual"
 LEAST_RANKS = 512
 """The least ranks of a symmetric collective without data that is carried by classes of ranks."""
 
+MOST_WHOLE = 1 << 13
+"""The most ranks of flows whose messages are all made, where they don't go by classes."""
+
 PACKETS_ONLY: Mapping[str, tuple[str, object]] = MappingProxyType(
     {
         "faults": ("no fluid model covers links that fail", ()),
