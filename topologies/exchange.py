@@ -297,6 +297,7 @@ def _add_flows(
 ) -> None:
     """Add the classes of all flows to one leaf's hosts to what senders and links see.
 
+    A flow of each host to itself is among them, which tells nobody apart who has not been.
     Flows between two leaves are told apart by what is known of both ends, of which there is little
     that differs. So each pair of what differs is looked at once.
 
@@ -333,10 +334,6 @@ def _add_flows(
             at_host[sender + i] += sum_there[like_there[i]]
         for j in range(count):
             flows = sum_here[like_here[j]]
-            if leaf == own:  # not to itself
-                itself = _spread(_mixed(seen_there[like_there[j]], seen_here[like_here[j]]))
-                at_host[first + j] -= itself
-                flows -= itself
             at_link[down[first + j]] += flows
             switch = leaves[leaf]
             while following[j, switch] >= 0:

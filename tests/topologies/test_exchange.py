@@ -13,7 +13,7 @@ from ringleaf.topologies.exchange import ExchangePartition, refine_exchange
 from ringleaf.topologies.graph import Link
 from ringleaf.topologies.pair_links import PairLinks
 from ringleaf.topologies.registry import build
-from ringleaf.topologies.routing import routes
+from ringleaf.topologies.routing import path, routes
 
 TOPOLOGIES = (
     *("fattree,k=4", "leafspine,leaves=4,spines=2,hosts=4", "torus2d,x=3,y=3"),
@@ -133,3 +133,14 @@ def test_hosts_that_all_differ_are_not_worth_classes() -> None:
     pairs = pairs_of("leafspine,leaves=4,spines=2,hosts=4", 5, 1)
 
     assert refine_exchange(pairs, np.arange(16), colours(pairs), most_flows=10) is None
+
+
+def test_a_slow_way_that_nobody_goes_tells_windows_apart() -> None:
+    """Hosts choose windows by the first one of all ways, by spine 0; h0's is slow, h1's is not."""
+    graph = build("leafspine,leaves=2,spines=3,hosts=1", rate_bps=10**11, delay_ps=10**6)
+    way = path(graph, "h0", "h1", table=routes(graph))
+    a, b = way[1:3]
+    graph.edges[a, b]["back"] = {a: Link(5 * 10**10, 10**6)}
+    pairs = PairLinks(graph, routes(graph))
+
+    assert found(pairs, np.arange(2)).of_host.tolist() == [0, 1]

@@ -122,7 +122,7 @@ def test_columns_that_are_alike_do_not_tell_peers_apart() -> None:
 
 def test_another_link_back_tells_flows_there_apart() -> None:
     kind, peers, ways, back = star(3)
-    colour = np.array([0, 0, 0, 0, 0, 1])
+    colour = np.array([0, 0, 1, 0, 0, 0])  # from the hub to host 3
 
     found = refine(kind, peers, ways, colour, flow=np.zeros(peers.shape, np.int64), back=back)
 

@@ -184,6 +184,16 @@ def test_regular_networks_have_few_classes(topo: str, name: str, classes: int) -
     check_same(whole, by_classes)
 
 
+def test_children_that_do_the_same_are_one_peer() -> None:
+    graph = made("leafspine,leaves=1,spines=1,hosts=7")
+    classes = classes_of(graph, tree_allreduce(7, 5), list(range(7)))
+
+    root, inner, leaf = (int(classes.of_rank[rank]) for rank in (3, 1, 0))
+    assert classes.of_rank.tolist() == [leaf, inner, leaf, root, leaf, inner, leaf]
+    assert (classes.peers >= 0).sum(axis=1)[[root, inner, leaf]].tolist() == [1, 2, 1]
+    assert classes.flows.sum() == 2 * 6
+
+
 def test_a_slower_link_breaks_classes_apart() -> None:
     schedule = halving_doubling_allreduce(16)
     even = classes_of(made("fattree,k=4"), schedule, list(range(16)))
