@@ -192,19 +192,30 @@ def note_queue(words: Words, at: int, link: int, now_ps: int) -> None:
     here, row = n.link_at(words, at, link), f.link_row(words, filling, link)
     if words[here + n.IS_OF_HOST]:
         return
-    inflow = in_flight = 0.0
+    inflow = 0.0
     entry = words[row + f.FIRST]
     while entry != f.NONE:
         there = f.entry_row(words, filling, entry)
-        flow = words[there + f.FLOW]
-        inflow += floats[there + f.USE] * may_come(words, at, flow)
-        mine = n.flow_at(words, at, flow)
-        left = left_of(words, mine, now_ps)
-        in_flight += floats[there + f.USE] * min(left, words[mine + n.WINDOW])
+        inflow += floats[there + f.USE] * may_come(words, at, words[there + f.FLOW])
         entry = words[there + f.NEXT]
     if inflow > floats[here + n.FULL]:
-        queued = in_flight * (1 - floats[here + n.FULL] / inflow)
+        queued = in_flight(words, at, row, now_ps) * (1 - floats[here + n.FULL] / inflow)
         floats[here + n.MOST_QUEUED] = max(floats[here + n.MOST_QUEUED], queued)
+
+
+@inline
+def in_flight(words: Words, at: int, row: int, now_ps: int) -> float:
+    """Return the most bits of a link's flows that may be under way, given the solver's row."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    bits = 0.0
+    entry = words[row + f.FIRST]
+    while entry != f.NONE:
+        there = f.entry_row(words, filling, entry)
+        mine = n.flow_at(words, at, words[there + f.FLOW])
+        left = left_of(words, mine, now_ps)
+        bits += floats[there + f.USE] * min(left, words[mine + n.WINDOW])
+        entry = words[there + f.NEXT]
+    return bits
 
 
 @inline
