@@ -127,6 +127,8 @@ def test_a_fat_tree_has_flows_within_a_switch_a_pod_and_beyond() -> None:
         (4, 12),
     ]
     assert (partition.back == np.arange(3)).all()
+    # Hosts' links up, and down; those of lower tiers and of upper ones, each as full both ways.
+    assert sorted(np.bincount(partition.of_link)) == [16, 16, 32, 32]
 
 
 def test_hosts_that_all_differ_are_not_worth_classes() -> None:
