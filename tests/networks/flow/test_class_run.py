@@ -137,6 +137,8 @@ def check_same(whole: RunResult, by_classes: RunResult) -> None:
 @example("leafspine,leaves=4,spines=2,hosts=4", "halvingdoubling", 5000, 0, False, None, 0)
 @example("fattree,k=4", "halvingdoubling", 5000, 0, False, None, 0)
 @example("leafspine,leaves=4,spines=2,hosts=4", "blueconnect", 5000, 1, True, 4, 1)
+@example("fattree,k=4", "tree", 40_000, 0, True, None, 0)  # differs if rates are thirds
+@example("fattree,k=4,edge=2", "tree", 40_000, 0, True, None, 48)
 def test_all_ranks_have_the_times_of_the_whole_network(
     topo: str,
     name: str,
