@@ -23,7 +23,9 @@ from ringleaf.collectives.algorithms.ring import (
 from ringleaf.collectives.algorithms.tree import tree_allreduce
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.symmetric_rows import symmetry_of
-from ringleaf.networks.flow import class_run
+from ringleaf.errors import ConfigError
+from ringleaf.networks.flow import class_run, class_search
+from ringleaf.networks.flow import network as flow_network
 from ringleaf.networks.flow.class_run import ClassRun, without_classes
 from ringleaf.networks.flow.class_search import find_classes
 from ringleaf.networks.flow.classes import Classes
@@ -217,6 +219,18 @@ def test_large_collectives_without_data_go_by_classes() -> None:
     assert len(result.finish_ps) == len(result.wire_bytes) == 1024
     assert len(set(result.finish_ps)) == 1
     assert len(result.link_bytes) == 2 * 3 * 1024
+
+
+def test_too_many_hosts_of_which_hardly_any_are_alike_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flow_network, "LEAST_RANKS", 2)
+    monkeypatch.setattr(flow_network, "MOST_WHOLE", 15)
+    monkeypatch.setattr(class_search, "MOST_FLOWS", 2)
+    network = FlowNetwork(made("fattree,k=4"), NetworkOptions(has_data=False))
+
+    with pytest.raises(ConfigError, match="hardly any two ranks of pairwise .* got 16; take at"):
+        network.arrays(160, schedule=pairwise_all_to_all(16))
 
 
 def test_small_collectives_are_carried_in_full() -> None:
