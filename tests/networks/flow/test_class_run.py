@@ -229,7 +229,7 @@ def test_too_many_hosts_of_which_hardly_any_are_alike_are_refused(
     monkeypatch.setattr(class_search, "MOST_FLOWS", 2)
     network = FlowNetwork(made("fattree,k=4"), NetworkOptions(has_data=False))
 
-    with pytest.raises(ConfigError, match="hardly any two ranks of pairwise .* got 16; take at"):
+    with pytest.raises(ConfigError, match=r"hardly any two ranks of pairwise .* got 16; take at"):
         network.arrays(160, schedule=pairwise_all_to_all(16))
 
 
