@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ringleaf.collectives.circulant import CirculantRows
 from ringleaf.collectives.rows import ChunkRows, Columns
-from ringleaf.collectives.symmetry import Symmetry
+from ringleaf.collectives.symmetry import Exchange, Symmetry
 
 
 class SymmetricRows(ChunkRows):
@@ -21,7 +21,7 @@ class SymmetricRows(ChunkRows):
     """
 
     def __init__(
-        self, symmetry: Symmetry, make: Callable[[], Columns], *, rows: int, steps: int
+        self, symmetry: Symmetry | Exchange, make: Callable[[], Columns], *, rows: int, steps: int
     ) -> None:
         self.symmetry, self._make, self._rows, self._steps = symmetry, make, rows, steps
 
@@ -49,6 +49,6 @@ class SymmetricRows(ChunkRows):
         return ChunkRows, (self.columns,)
 
 
-def symmetry_of(rows: ChunkRows) -> Symmetry | None:
+def symmetry_of(rows: ChunkRows) -> Symmetry | Exchange | None:
     """Return the symmetry of a schedule's rows, if it is known."""
     return rows.symmetry if isinstance(rows, SymmetricRows | CirculantRows) else None

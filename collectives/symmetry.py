@@ -17,6 +17,29 @@ from ringleaf.collectives.rows import Column, Columns
 
 
 @dataclass(frozen=True, eq=False)
+class Exchange:
+    """Ranks that all send one message to each other rank, all of one size.
+
+    No message waits for another one, so peers are told apart by the links to them only. Nobody
+    makes a table of all peers.
+
+    Attributes:
+        ranks: The number of ranks.
+        rows_of: Returns the rows that a rank sends or receives, in the schedule's order.
+    """
+
+    ranks: int
+    rows_of: Callable[[int], Columns]
+    is_even = True
+    is_chain = False
+
+    @property
+    def messages(self) -> int:
+        """The number of messages of the whole schedule."""
+        return self.ranks * (self.ranks - 1)
+
+
+@dataclass(frozen=True, eq=False)
 class Symmetry:
     """Ranks by kind. Those of a kind have the same plan, but for names of peers and chunks.
 
@@ -29,6 +52,8 @@ class Symmetry:
         is_even: Whether plans are the same only if all chunks have one size.
         messages: The number of messages of the whole schedule.
         is_chain: Whether each rank sends once in each step, what the one before has brought it.
+        alike: (columns,) peers in columns of one number may change places. Where they do the same
+            at the same time, a rank finishes as if it had one of them. Empty: none may.
     """
 
     kind: Column
@@ -37,11 +62,17 @@ class Symmetry:
     is_even: bool
     messages: int
     is_chain: bool
+    alike: tuple[int, ...] = ()
 
     @property
     def ranks(self) -> int:
         """The number of ranks."""
         return len(self.kind)
+
+    @property
+    def groups(self) -> Column:
+        """(columns,) a number for each column, which those have in common that are alike."""
+        return np.array(self.alike or range(self.peers.shape[1]), np.int64)
 
     @cached_property
     def back(self) -> Column:

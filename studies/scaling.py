@@ -48,7 +48,8 @@ FLOW_KS = (16, 32, 64)
 """Ports per switch where flows go by classes of ranks: 1,024, 8,192 and 65,536 hosts."""
 
 FLOWS: dict[str, dict[str, str]] = {
-    f"flow-{algo}": {"algo": algo, **_FLOWS} for algo in ("ring", "halvingdoubling", "hierring")
+    f"flow-{algo}": {"algo": algo, **_FLOWS}
+    for algo in ("ring", "halvingdoubling", "hierring", "tree", "alltoall")
 }
 """Workloads without packets, which are run if they are named."""
 

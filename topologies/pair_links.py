@@ -48,6 +48,12 @@ class LinkColumns:
     queue_bytes: Numbers
     is_of_host: npt.NDArray[np.bool_]
 
+    @property
+    def apart(self) -> Numbers:
+        """(links, any) what tells links apart, whoever crosses them."""
+        own = (self.rate_bps, self.delay_ps, self.queue_bytes, self.is_of_host)
+        return np.stack(own, axis=1)
+
 
 class PairLinks:
     """Finds the links of packets between hosts, where each host is reached by one path.
@@ -118,6 +124,46 @@ class PairLinks:
             self._follow_table(src, dst, way, used)
         way[np.arange(len(src)), used] = self._switch_links + dst
         return way[:, : int(used.max(initial=0)) + 1]
+
+    @property
+    def switches(self) -> int:
+        """The number of switches."""
+        return len(self._arrays.switches)
+
+    @property
+    def peer(self) -> Numbers:
+        """(links between switches,) the switch that each leads to."""
+        return self._arrays.peer
+
+    def switch_of(self, hosts: Numbers) -> Numbers:
+        """Return the number of each host's switch."""
+        return self._arrays.at[hosts]
+
+    def own_links(self, hosts: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the links from hosts, and to them."""
+        return self._switch_links + self._hosts + hosts, self._switch_links + hosts
+
+    def next_links(self, dst: Numbers, *, is_dealt: bool = True) -> Links:
+        """Return the link that each switch sends packets by: (hosts, switches); -1: none.
+
+        Args:
+            dst: (hosts,) hosts of one switch that receive.
+            is_dealt: Whether ports are dealt out; if not, the lowest one is taken.
+        """
+        arrays = self._arrays
+        if self._graph.graph["routing"] == "shortest":
+            following = np.full((len(dst), len(arrays.switches)), -1, np.int32)
+            good = np.zeros(self._blocks.shape[1], np.int64)
+            turn, many = self._turns(dst if is_dealt else 0 * dst)
+            leaf = int(arrays.leaf[dst[0]])
+            _choose(
+                arrays.first, arrays.peer, arrays.distances, self._blocks,
+                leaf, turn, many, good, following,
+            )  # fmt: skip
+            return following
+        following = np.ascontiguousarray(self._next[:, dst].T)
+        following[:, arrays.at[dst[0]]] = -1
+        return following
 
     def longest_rtt_ps(self, size_bytes: int) -> int:
         """Return what `routing.longest_rtt_ps` does, where the first host is as far as any."""
@@ -218,6 +264,45 @@ def _follow(
             way[pair, used[pair]] = place
             used[pair] += 1
             switch = peer[place]
+
+
+@compiled(
+    types.void(
+        *[_numbers] * 2,
+        types.int16[:, ::1],
+        types.int64[:, ::1],
+        types.int64,
+        *[_numbers] * 3,
+        types.int32[:, ::1],
+    ),
+    rare=True,
+)
+def _choose(
+    first: Numbers,
+    peer: Numbers,
+    distances: npt.NDArray[np.int16],
+    blocks: Numbers,
+    leaf: int,
+    machine: Numbers,
+    gpu: Numbers,
+    good: Numbers,
+    following: Links,
+) -> None:
+    """Choose each switch's next link on a shortest path to hosts of one leaf.
+
+    `good` has room for a switch's links.
+    """
+    for switch in range(len(first) - 1):
+        left, count = distances[switch, leaf], 0
+        for place in range(first[switch], first[switch + 1]):
+            if distances[peer[place], leaf] < left:
+                good[count] = place
+                count += 1
+        if count > 0:
+            block = blocks[switch, count]
+            for host in range(len(machine)):
+                turn = (machine[host] // block + gpu[host] // block) % count
+                following[host, switch] = good[turn]
 
 
 def _serialize(rates: Numbers, size_bytes: int) -> Numbers:

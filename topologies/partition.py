@@ -1,10 +1,11 @@
-"""Classes of hosts and links that look the same from everywhere: the coarsest equitable partition.
+"""Classes of hosts, flows and links that look the same from everywhere: the coarsest partition.
 
-Hosts send to peers over links. Two hosts are of one class if they are of one kind and if, column by
-column, their peers are of one class and the links to these, in order, too. Two links are of one
-class if they have one colour and are crossed by as many flows of each class. What is true of one
-member at the beginning then stays true of all, however long they share links: the classes' system
-of equations is the whole one's.
+Hosts have a flow to each of their peers, over links. Two hosts are of one class if they are of one
+kind and if their flows, column by column, are of one class. Two flows are of one class if they are
+of one kind, between hosts of one class each, and cross links of one class each, in order; and if
+that is so of the flows back, too. Two links are of one class if they have one colour and are
+crossed by as many flows of each class. What is true of one member at the beginning then stays true
+of all, however long they share links: the classes' system of equations is the whole one's.
 
 Source:
     Colour refinement; worklists as of Paige and Tarjan, "Three partition refinement algorithms",
@@ -28,18 +29,28 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Classes of hosts and links, numbered from 0.
+    """Classes of hosts, flows and links, numbered from 0.
 
     Attributes:
         of_host: (hosts,) each host's class.
+        of_flow: (hosts, columns) each flow's class.
         of_link: (links,) each link's class; -1: nobody crosses it.
     """
 
     of_host: Numbers
+    of_flow: Numbers
     of_link: Numbers
 
 
-def refine(kind: Numbers, peers: Numbers, ways: npt.NDArray[Any], colour: Numbers) -> Partition:
+def refine(
+    kind: Numbers,
+    peers: Numbers,
+    ways: npt.NDArray[Any],
+    colour: Numbers,
+    *,
+    flow: Numbers | None = None,
+    back: Numbers | None = None,
+) -> Partition:
     """Return the coarsest partition in which all members of a class see the same.
 
     Args:
@@ -47,84 +58,108 @@ def refine(kind: Numbers, peers: Numbers, ways: npt.NDArray[Any], colour: Number
         peers: (hosts, columns) each one's peers.
         ways: (hosts, columns, longest) the links to each peer, in order, then -1.
         colour: (links,) what tells links apart from the beginning.
+        flow: (hosts, columns) what tells flows apart from the beginning; None: their column.
+        back: (hosts, columns) the column of the flow back at the peer; None: there is none.
     """
-    return _Refinement(kind, peers, ways, colour).partition()
+    columns = np.arange(peers.shape[1])
+    kinds = np.broadcast_to(columns, peers.shape) if flow is None else flow
+    reverse = None if back is None else (peers * len(columns) + back).reshape(-1)
+    return _Refinement(kind, peers, ways, colour, kinds, reverse).partition()
 
 
 class _Refinement:
     """A partition that becomes finer, round by round."""
 
     def __init__(
-        self, kind: Numbers, peers: Numbers, ways: npt.NDArray[Any], colour: Numbers
+        self,
+        kind: Numbers,
+        peers: Numbers,
+        ways: npt.NDArray[Any],
+        colour: Numbers,
+        flow: Numbers,
+        reverse: Numbers | None,
     ) -> None:
         hosts, self._columns, longest = ways.shape
-        self._peers = peers
+        self._peers, self._reverse = peers.reshape(-1), reverse
+        self._backs = None if reverse is None else _by_value(reverse, hosts * self._columns)
         self._colour = colour
         self._crossed = np.unique(ways[ways >= 0])  # links by their number here
         place = np.full(len(colour) + 1, len(self._crossed))  # the last one is no link
         place[self._crossed] = np.arange(len(self._crossed))
-        self._ways = place[ways].reshape(hosts, -1)
-        flow = np.repeat(np.arange(hosts * self._columns), longest)
+        self._ways = place[ways].reshape(-1, longest)
         there = np.flatnonzero(self._ways.reshape(-1) < len(self._crossed))
-        by_link = there[np.argsort(self._ways.reshape(-1)[there], kind="stable")]
-        self._flows = flow[by_link]  # that cross each link, link by link
-        self._first = np.searchsorted(
-            self._ways.reshape(-1)[by_link], np.arange(len(self._crossed) + 1)
-        )
+        crossed = self._ways.reshape(-1)[there]
+        order = np.argsort(crossed, kind="stable")
+        self._flows = there[order] // longest  # that cross each link, link by link
+        self._first = np.searchsorted(crossed[order], np.arange(len(self._crossed) + 1))
         _, self._host = np.unique(kind, axis=0, return_inverse=True)
         _, link = np.unique(colour[self._crossed], return_inverse=True)
         self._link = np.append(link, -1)
-        self._salt = _scattered(np.arange(self._columns) + (1 << 40))
-        self._pointers = _by_value(peers, hosts)
+        _, self._flow = np.unique(flow.reshape(-1), return_inverse=True)
+        self._pointers = _by_value(self._peers, hosts)
 
     def partition(self) -> Partition:
         """Return the partition, as fine as it must be."""
         hosts, links = np.arange(len(self._host)), np.arange(len(self._crossed))
-        while hosts.size or links.size:
+        flows = np.arange(len(self._flow))
+        while flows.size or links.size:
             self._link, split_links = _split(self._link, links, self._seen_by_links(links))
-            touched = self._flows[_ranges(self._first, split_links)] // self._columns
-            hosts = np.union1d(hosts, touched)
+            flows = np.union1d(flows, self._flows[_ranges(self._first, split_links)])
+            self._flow, split_flows = _split(self._flow, flows, self._seen_by_flows(flows))
+            hosts = np.union1d(hosts, split_flows // self._columns)
             self._host, split_hosts = _split(self._host, hosts, self._seen_by_hosts(hosts))
-            own = self._ways[split_hosts].reshape(-1)
+            own = self._ways[split_flows].reshape(-1)
             links = np.unique(own[own < len(self._crossed)])
-            first, pointing = self._pointers
-            hosts = np.unique(pointing[_ranges(first, split_hosts)])
+            flows = self._flows_of(split_hosts)
+            if self._backs is not None:
+                first, pointing = self._backs
+                flows = np.union1d(flows, pointing[_ranges(first, split_flows)])
+            hosts = hosts[:0]
         self._check()
         of_link = np.full(len(self._colour), -1)
         of_link[self._crossed] = _numbered(self._link[:-1])
-        return Partition(_numbered(self._host), of_link)
+        of_flow = _numbered(self._flow).reshape(-1, self._columns)
+        return Partition(_numbered(self._host), of_flow, of_link)
+
+    def _flows_of(self, hosts: Numbers) -> Numbers:
+        """Return the flows to and from some hosts."""
+        first, pointing = self._pointers
+        own = hosts[:, None] * self._columns + np.arange(self._columns)
+        return np.union1d(own.reshape(-1), pointing[_ranges(first, hosts)])
 
     def _seen_by_links(self, links: Numbers) -> _Hashes:
         """Return a hash of the classes of flows that cross each of some links."""
         if not links.size:
             return np.zeros(0, np.uint64)
         counts = self._first[links + 1] - self._first[links]
-        flows = self._flows[_ranges(self._first, links)]
-        seen = _scattered(self._host[flows // self._columns])
-        seen = (seen ^ self._salt[flows % self._columns]) * _ODD
-        seen ^= seen >> np.uint64(29)
-        starts = np.cumsum(counts) - counts
-        return np.add.reduceat(seen, starts)
+        seen = _scattered(self._flow[self._flows[_ranges(self._first, links)]])
+        return np.add.reduceat(seen, np.cumsum(counts) - counts)
+
+    def _seen_by_flows(self, flows: Numbers) -> _Hashes:
+        """Return a hash of the classes of both ends, links and the flow back of some flows."""
+        return _hashed(self._views(flows))
+
+    def _views(self, flows: Numbers) -> Numbers:
+        """Return the classes that some flows see: (flows, any)."""
+        ends = (self._host[flows // self._columns], self._host[self._peers[flows]])
+        back = () if self._reverse is None else (self._flow[self._reverse[flows]],)
+        return np.concatenate(
+            (np.stack((*ends, *back), axis=1), self._link[self._ways[flows]]), axis=1
+        )
 
     def _seen_by_hosts(self, hosts: Numbers) -> _Hashes:
-        """Return a hash of the classes of peers, and of links to them, of each of some hosts."""
-        seen = np.zeros(len(hosts), np.uint64)
-        for classes in (self._host[self._peers[hosts]], self._link[self._ways[hosts]]):
-            for column in classes.T:
-                seen = (seen ^ _scattered(column)) * _ODD
-                seen ^= seen >> np.uint64(31)
-        return seen
+        """Return a hash of the classes of flows of each of some hosts."""
+        return _hashed(self._flow.reshape(-1, self._columns)[hosts])
 
     def _check(self) -> None:
         """Check, without hashes, that all members of each class see the same."""
-        for table in (self._host[self._peers], self._link[self._ways]):
-            first = _first_of(self._host)
-            assert (table == table[first[self._host]]).all(), "hosts of a class must see the same"
+        table = self._flow.reshape(-1, self._columns)
+        assert (table == table[_first_of(self._host)[self._host]]).all(), "hosts must see the same"
+        table = self._views(np.arange(len(self._flow)))
+        assert (table == table[_first_of(self._flow)[self._flow]]).all(), "flows must see the same"
         link = np.repeat(np.arange(len(self._crossed)), np.diff(self._first))
-        flow = self._host[self._flows // self._columns] * self._columns
-        flow += self._flows % self._columns
-        many = int(flow.max(initial=0)) + 1
-        pairs, counts = np.unique(link * many + flow, return_counts=True)
+        many = int(self._flow.max(initial=0)) + 1
+        pairs, counts = np.unique(link * many + self._flow[self._flows], return_counts=True)
         own, flow = self._link[pairs // many], pairs % many
         sizes = np.bincount(self._link[:-1])
         order = np.lexsort((counts, flow, own))
@@ -132,6 +167,15 @@ class _Refinement:
         starts = np.flatnonzero(np.append(True, (np.diff(table) != 0).any(axis=0)))
         members = np.diff(np.append(starts, table.shape[1]))
         assert (members == sizes[table[0, starts]]).all(), "links of a class must see the same"
+
+
+def _hashed(table: Numbers) -> _Hashes:
+    """Return a hash of each row."""
+    seen = np.zeros(len(table), np.uint64)
+    for column in table.T:
+        seen = (seen ^ _scattered(column)) * _ODD
+        seen ^= seen >> np.uint64(31)
+    return seen
 
 
 def _scattered(numbers: Numbers) -> _Hashes:
@@ -143,10 +187,9 @@ def _scattered(numbers: Numbers) -> _Hashes:
 
 
 def _by_value(table: Numbers, values: int) -> tuple[Numbers, Numbers]:
-    """Return the rows that have each value: where those of each begin, and the rows."""
-    order = np.argsort(table.reshape(-1), kind="stable")
-    first = np.searchsorted(table.reshape(-1)[order], np.arange(values + 1))
-    return first, order // table.shape[1]
+    """Return the places that have each value: where those of each begin, and the places."""
+    order = np.argsort(table, kind="stable")
+    return np.searchsorted(table[order], np.arange(values + 1)), order
 
 
 def _ranges(first: Numbers, chosen: Numbers) -> Numbers:

@@ -6,7 +6,9 @@ import numpy as np
 
 from ringleaf.collectives.algorithm import Algorithm, Look
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
+from ringleaf.collectives.schedule import Collective, Columns, Op, Schedule, check_ranks
+from ringleaf.collectives.symmetric_rows import SymmetricRows
+from ringleaf.collectives.symmetry import Exchange
 
 
 def pairwise_all_to_all(ranks: int) -> Schedule:
@@ -20,10 +22,21 @@ def pairwise_all_to_all(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("pairwise_all_to_all", ranks)
-    distance, src = np.ogrid[1:ranks, :ranks]
-    dst = (src + distance) % ranks
-    rows = ChunkRows(Columns.transfers(distance - 1, src, dst, distance, Op.COPY))
+    exchange = Exchange(ranks, lambda rank: _rows_of(rank, ranks))
+    rows = SymmetricRows(exchange, lambda: _rows(ranks), rows=exchange.messages, steps=ranks - 1)
     return Schedule(Collective.ALL_TO_ALL, "pairwise", ranks, ranks, rows)
+
+
+def _rows(ranks: int) -> Columns:
+    distance, src = np.ogrid[1:ranks, :ranks]
+    return Columns.transfers(distance - 1, src, (src + distance) % ranks, distance, Op.COPY)
+
+
+def _rows_of(rank: int, ranks: int) -> Columns:
+    """Return what a rank sends and receives: in each step, the one of less number sends first."""
+    distance = np.arange(1, ranks)[:, None]
+    src = np.sort(np.concatenate((0 * distance + rank, (rank - distance) % ranks), axis=1), axis=1)
+    return Columns.transfers(distance - 1, src, (src + distance) % ranks, distance, Op.COPY)
 
 
 def pairwise_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
@@ -42,4 +55,5 @@ ALGORITHM = Algorithm(
     lambda r: pairwise_all_to_all(r.ranks),
     lambda r: pairwise_cost(r.ranks, r.size_bytes, r.fabric),
     look=Look("#9467bd", "o"),
+    symmetric=True,
 )

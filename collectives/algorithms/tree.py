@@ -73,6 +73,7 @@ def _symmetry(
         is_even=False,
         messages=messages,
         is_chain=False,
+        alike=(0, 1, 1),
     )
 
 

@@ -108,7 +108,7 @@ class MovedData:
             case Collective.ALL_GATHER:
                 return self._brought(inside)
             case Collective.ALL_TO_ALL:
-                return self._exchanged(sorted(inside), _others(ranks, inside))
+                return self._exchanged(inside)
 
     def coming(self, inside: frozenset[int]) -> int:
         """Return the bytes that must come to some of the ranks from the others."""
@@ -125,16 +125,27 @@ class MovedData:
                 return self._missing(rank) if rank == self.root else 0
             case Collective.BROADCAST:
                 return 0 if rank == self.root else self.held.by_rank[self.root]
+        if self.held.blocks is None:
+            return self._entering_dense(rank)
         others = _others(len(self.held.by_rank), {rank})
         match self.collective:
             case Collective.REDUCE_SCATTER:
-                if self.held.blocks is None:
-                    return self._owned(frozenset({rank}))
                 return int(self.held.blocks[others, rank].max())
             case Collective.ALL_GATHER:
                 return self._brought(frozenset(others))
             case Collective.ALL_TO_ALL:
-                return self._exchanged(others, [rank])
+                return self._sent(self.held.blocks, others, [rank])
+
+    def _entering_dense(self, rank: int) -> int:
+        """Return the bytes that come to a rank of blocks without zeros; others are not listed."""
+        own = frozenset({rank})
+        match self.collective:
+            case Collective.REDUCE_SCATTER:
+                return self._owned(own)
+            case Collective.ALL_GATHER:
+                return self._owned_by_others(own)
+            case _:
+                return self._exchanged(own)
 
     def _most(self, inside: frozenset[int]) -> int:
         """Return the most bytes that one of some ranks holds: a sum of theirs has no fewer."""
@@ -155,9 +166,9 @@ class MovedData:
 
     def _scattered(self, inside: frozenset[int]) -> int:
         """Return the bytes of some ranks' sums of the blocks that others get."""
-        outside = _others(len(self.held.by_rank), inside)
         if self.held.blocks is None:
-            return self._owned(frozenset(outside))
+            return self._owned_by_others(inside)
+        outside = _others(len(self.held.by_rank), inside)
         return int(self.held.blocks[np.ix_(sorted(inside), outside)].max(axis=0).sum())
 
     def _brought(self, inside: frozenset[int]) -> int:
@@ -166,16 +177,20 @@ class MovedData:
             return self._owned(inside)
         return int(self.held.blocks.diagonal()[sorted(inside)].sum())
 
-    def _exchanged(self, senders: Sequence[int], receivers: Sequence[int]) -> int:
-        """Return the bytes from some ranks to others of an all-to-all.
-
-        A rank's block d goes to the d-th rank after it.
-        """
+    def _exchanged(self, inside: frozenset[int]) -> int:
+        """Return the bytes from some ranks to the others of an all-to-all."""
         ranks = len(self.held.by_rank)
         if self.held.blocks is None:
-            return len(senders) * len(receivers) * (self.elements // ranks) * self.element_bytes
+            pairs = len(inside) * (ranks - len(inside))  # as many the other way
+            return pairs * (self.elements // ranks) * self.element_bytes
+        return self._sent(self.held.blocks, sorted(inside), _others(ranks, inside))
+
+    def _sent(
+        self, blocks: npt.NDArray[np.int64], senders: Sequence[int], receivers: Sequence[int]
+    ) -> int:
+        """Return the bytes from some ranks to others: a rank's block d goes d ranks on."""
         src, dst = np.array(senders)[:, None], np.array(receivers)[None, :]
-        return int(self.held.blocks[src, (dst - src) % ranks].sum())
+        return int(blocks[src, (dst - src) % len(blocks)].sum())
 
     @cached_property
     def _largest(self) -> list[int]:
@@ -191,6 +206,10 @@ class MovedData:
         return sum(stop - start for start, stop in map(self._ranges.__getitem__, ranks)) * (
             self.element_bytes
         )
+
+    def _owned_by_others(self, ranks: frozenset[int]) -> int:
+        """Return the bytes that all but these ranks bring, or get: the blocks are all elements."""
+        return self.elements * self.element_bytes - self._owned(ranks)
 
 
 def _others(ranks: int, inside: Container[int]) -> list[int]:

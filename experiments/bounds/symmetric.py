@@ -32,24 +32,21 @@ def least_ps(
         mtu_bytes: Payload of a full packet.
         line_bytes: Bytes of a message on the line.
     """
-    symmetry = classes.symmetry
-    _, examples = np.unique(symmetry.kind, return_index=True)
-    kinds = symmetry.kind[classes.first_rank]
-    sent = np.zeros((len(examples), symmetry.peers.shape[1]), np.int64)
+    sent = np.zeros((len(classes.examples), classes.peers.shape[1]), np.int64)
     chain_ps = 0
-    for kind, rank in enumerate(examples.tolist()):
-        rows = symmetry.rows_of(rank)
+    for kind, class_ in enumerate(classes.examples):
+        rank, rows = int(classes.first_rank[class_]), classes.rows_of(class_)
         own = rows.take(rows.src == rank)
-        column = {peer: i for i, peer in reversed(list(enumerate(symmetry.peers[rank].tolist())))}
+        column = {peer: i for i, peer in reversed(list(enumerate(classes.peers[class_].tolist())))}
         columns = np.array([column[peer] for peer in own.dst.tolist()], np.int64)
         sizes = (edges[own.stop] - edges[own.start]) * element_bytes
         distinct, place = np.unique(sizes, return_inverse=True)
         on_line = np.array([line_bytes(size) for size in distinct.tolist()], np.int64)
         np.add.at(sent[kind], columns, on_line[place])
-        if symmetry.is_chain and len(examples) == 1:
+        if classes.symmetry.is_chain and len(classes.examples) == 1:
             alone = _Alone(classes, mtu_bytes, line_bytes)
             chain_ps = _chain_ps(classes, columns, sizes, alone)
-    return max(chain_ps, _load_ps(classes, sent[kinds]))
+    return max(chain_ps, _load_ps(classes, sent[classes.kind]))
 
 
 def _load_ps(classes: Classes, sent: Column) -> int:
@@ -103,7 +100,7 @@ class _Alone:
 
 def _chain_ps(classes: Classes, columns: Column, sizes: Column, alone: _Alone) -> int:
     """Return when all can have what came in the last step, which began with the step before."""
-    peers = classes.of_rank[classes.symmetry.peers[classes.first_rank]]
+    peers = classes.of_rank[classes.peers]
     there_ps = np.zeros(classes.count, np.int64)
     for column, size in zip(columns.tolist(), sizes.tolist(), strict=True):
         arrival_ps = np.zeros(classes.count, np.int64)

@@ -98,9 +98,10 @@ BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
 ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ranks do the same
 CLASSES = 4.0  # classes of ranks, times the square root of these, where links are regular
+TREE_CLASSES = 3.0  # likewise of a tree, times the power of 3/4
 CLASS_LINK_BYTES = 5 << 10  # per link: topology, names, ways; series of its directions
 CLASS_MESSAGE_BYTES = 20 << 10  # per class of ranks: queue pairs
-CLASS_TREE_BYTES = 140 << 10  # likewise, of a tree: each rank is one, and has six peers' ends
+CLASS_TREE_BYTES = 70 << 10  # likewise, of a tree: each has six peers' ends
 CLASS_STEP_BYTES = 20  # per step of a class
 CLASS_SERIES_BYTES = 192 << 20  # per row, at most: bins are wider for more links
 CLASS_LINK_S = 9e-5  # per link
@@ -339,7 +340,8 @@ def _by_classes(
     ranks = counts.hosts
     sent = messages(algorithm, ranks, size_bytes)
     steps = sent / ranks
-    carried = sent if algorithm.name == "tree" else min(sent, steps * CLASSES * sqrt(ranks))
+    classes = TREE_CLASSES * ranks**0.75 if algorithm.name == "tree" else CLASSES * sqrt(ranks)
+    carried = min(sent, steps * classes)
     class_bytes = CLASS_TREE_BYTES if algorithm.name == "tree" else CLASS_MESSAGE_BYTES
     memory = (
         BASE_BYTES

@@ -40,8 +40,7 @@ class ClassLayout(FlowTables):
         )
         net = open_network(store.arena, at)
         net.agents[:, s.AGENT_AT] = connections.agents
-        own = classes.ways[classes.first_rank, :, 0].max(axis=1)
-        net.nodes[:, s.FIRST_PORT] = classes.of_link[own]
+        net.nodes[:, s.FIRST_PORT] = classes.of_link[classes.own_links]
         cables = Cables(
             [columns.ends[link] for link in first.tolist()],
             columns.rate_bps[first].tolist(),
@@ -61,10 +60,7 @@ class ClassLayout(FlowTables):
 
 def peer_of(classes: Classes, host: int, flow: ChannelFlow) -> tuple[int, ChannelFlow]:
     """Return the class of a flow's peer, and the flow as its first rank has it."""
-    rank, peer = int(classes.first_rank[host]), flow.stream.peer
-    there = int(classes.of_rank[peer])
-    column = int(classes.symmetry.back[rank, classes.column_of(host, peer)])
-    like = int(classes.symmetry.peers[classes.first_rank[there], column])
+    there, like = classes.peer_of(host, flow.stream.peer)
     return there, flow._replace(stream=flow.stream._replace(peer=like))
 
 
@@ -72,8 +68,7 @@ def hosts_of(classes: Classes) -> nx.Graph[str]:
     """Return a graph of one host for each class of ranks; only the rates of their links count."""
     graph = new_graph("classes", (classes.count,))
     top = add_switch(graph, 0, 1, "top", (0, 1))
-    own = classes.ways[classes.first_rank, :, 0].max(axis=1)
-    for number, rate_bps in enumerate(classes.columns.rate_bps[own].tolist()):
+    for number, rate_bps in enumerate(classes.columns.rate_bps[classes.own_links].tolist()):
         host, leaf = add_host(graph, number, (number, 0)), f"s{1 + number // _AT_SWITCH}"
         if leaf not in graph:
             add_switch(graph, 1 + number // _AT_SWITCH, 0, "leaf", (number, 0.5))
@@ -99,8 +94,7 @@ def join(connections: Connections, classes: Classes, flows: list[tuple[int, Chan
         connections.add(host, flow)
     new = [(host, flow, *peer_of(classes, host, flow)) for host, flow in distinct]
     rates = [
-        int(classes.path_bps[rank, classes.column_of(host, flow.stream.peer)])
+        int(classes.path_bps[host, classes.column_of(host, flow.stream.peer)])
         for host, flow in distinct
-        for rank in [classes.first_rank[host]]
     ]
     connections.join(new, rates)

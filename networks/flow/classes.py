@@ -1,9 +1,10 @@
 """Classes of ranks, links and flows of a collective, and a few ranks that stand for all.
 
 Ranks of a symmetric schedule (`ringleaf.collectives.symmetry`) and the links that they send over
-are put into classes (`ringleaf.topologies.partition`). The first rank of each class has the plan of
-its kind, and its peers are classes. A flow of it stands for those of its whole class, and a link
-for all links of its class, each of which carries as many of them.
+are put into classes (`ringleaf.topologies.partition`), and so are the flows to their peers. The
+first rank of each class has the plan of its kind, and its peers are classes. If several peers do
+the same, such as both children in a tree, it has the first one only. A flow stands for all of its
+class, and a link for all links of its class, each of which carries as many of them.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from functools import cached_property
 
 import numpy as np
 
+from ringleaf.collectives.rows import Columns
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.collectives.symmetry import Symmetry
+from ringleaf.collectives.symmetry import Exchange, Symmetry
 from ringleaf.hosts.plan import Plans
 from ringleaf.hosts.shared_plans import SharedPlans, plan_of_rank, shared
 from ringleaf.topologies.arrays import Numbers
-from ringleaf.topologies.pair_links import LinkColumns, PairLinks
-from ringleaf.topologies.partition import Partition, refine
+from ringleaf.topologies.pair_links import LinkColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,30 +31,36 @@ class Classes:
     Attributes:
         symmetry: What the schedule's ranks have in common.
         hosts: (ranks,) the number of each rank's host.
-        ways: (ranks, columns, longest) the links from each rank to its peers, then -1.
         columns: What is known of links.
-        path_bps: (ranks, columns) the rate by which a host chooses its window to a peer.
         of_rank: (ranks,) each rank's class. The first classes are of all kinds, in order.
         of_link: (links,) each link's class; -1: it carries nothing.
+        first_rank: (classes,) the first rank of each, which stands for all.
+        kind: (classes,) the kind of each: those of a kind have the same plan.
+        peers: (classes, columns) the peers that each one's first rank has; -1: there is none. All
+            peers in the schedule do as one of these.
+        back: (classes, columns) the column in which a peer's class has this one.
+        flows: (classes, columns) how many flows of all ranks do as the flow to this peer.
+        ways: (classes, columns, longest) the links to each peer, then -1.
+        path_bps: (classes, columns) the rate by which a host chooses its window to a peer.
     """
 
-    symmetry: Symmetry
+    symmetry: Symmetry | Exchange
     hosts: Numbers
-    ways: Numbers
     columns: LinkColumns
-    path_bps: Numbers
     of_rank: Numbers
     of_link: Numbers
+    first_rank: Numbers
+    kind: Numbers
+    peers: Numbers
+    back: Numbers
+    flows: Numbers
+    ways: Numbers
+    path_bps: Numbers
 
     @property
     def count(self) -> int:
         """The number of classes of ranks."""
-        return int(self.of_rank.max()) + 1
-
-    @cached_property
-    def first_rank(self) -> Numbers:
-        """(classes,) the first rank of each, which stands for all."""
-        return np.unique(self.of_rank, return_index=True)[1]
+        return len(self.first_rank)
 
     @cached_property
     def first_link(self) -> Numbers:
@@ -62,91 +69,51 @@ class Classes:
         return first[classes >= 0]
 
     @cached_property
-    def sizes(self) -> Numbers:
-        """(classes,) the number of ranks of each."""
-        return np.bincount(self.of_rank)
-
-    @cached_property
     def link_sizes(self) -> Numbers:
         """(link classes,) the number of links of each."""
         return np.bincount(self.of_link[self.of_link >= 0])
+
+    @property
+    def own_links(self) -> Numbers:
+        """(classes,) the link by which the first rank of each sends."""
+        return np.asarray(self.ways[:, :, 0].max(axis=1))
+
+    @cached_property
+    def examples(self) -> list[int]:
+        """By kind, the first class."""
+        return list(range(int(self.kind.max()) + 1))
 
     def way(self, class_: int, column: int) -> list[tuple[int, int]]:
         """Return the links of a class's flow to a peer, and how many like flows each of them has.
 
         A link class comes as often as the flow crosses links of it.
         """
-        way = self.ways[self.first_rank[class_], column]
+        way = self.ways[class_, column]
         crossed = self.of_link[way[way >= 0]].tolist()
-        size = int(self.sizes[class_])
+        size = int(self.flows[class_, column])
         flows = {link: crossed.count(link) * size // int(self.link_sizes[link]) for link in crossed}
         return [(link, flows[link]) for link in crossed]
 
     def column_of(self, class_: int, peer: int) -> int:
         """Return the column in which the first rank of a class has a peer."""
-        peers = self.symmetry.peers[self.first_rank[class_]]
-        return int(np.flatnonzero(peers == peer)[0])
+        return int(np.flatnonzero(self.peers[class_] == peer)[0])
 
+    def peer_of(self, class_: int, peer: int) -> tuple[int, int]:
+        """Return the class of a peer, and the first rank's peer there that does as this class.
 
-def find_classes(symmetry: Symmetry, pairs: PairLinks, hosts: Numbers) -> Classes:
-    """Return the classes of a schedule's ranks.
+        Args:
+            class_: The class.
+            peer: A peer of its first rank, by its number as a rank.
+        """
+        there = int(self.of_rank[peer])
+        return there, int(self.peers[there, self.back[class_, self.column_of(class_, peer)]])
 
-    Args:
-        symmetry: What its ranks have in common.
-        pairs: Finds the links between hosts.
-        hosts: (ranks,) the number of each rank's host.
-    """
-    ways, columns = _ways(symmetry, pairs, hosts), pairs.columns
-    apart = (columns.rate_bps, columns.delay_ps, columns.queue_bytes, columns.is_of_host)
-    _, colour = np.unique(np.stack(apart, axis=1), axis=0, return_inverse=True)
-    path_bps = _path_bps(symmetry, pairs, hosts)
-    kinds = (_kinds(symmetry, ways, colour)[:, None], symmetry.back, path_bps)
-    partition = refine(np.concatenate(kinds, axis=1), symmetry.peers, ways, colour)
-    of_rank = _kinds_first(symmetry.kind, partition)
-    return Classes(symmetry, hosts, ways, columns, path_bps, of_rank, partition.of_link)
-
-
-def _path_bps(symmetry: Symmetry, pairs: PairLinks, hosts: Numbers) -> Numbers:
-    """Return the rates by which hosts choose windows: (ranks, columns).
-
-    As in `Connections`, they are those of the first one of all ways, not of the one that is dealt.
-    """
-    rates = pairs.columns.rate_bps
-    if len(np.unique(rates)) == 1:
-        return np.full(symmetry.peers.shape, rates[0])
-    ways = _ways(symmetry, pairs, hosts, is_dealt=False)
-    passed = np.where(ways >= 0, rates[ways], np.iinfo(np.int64).max)
-    return np.asarray(passed.min(axis=2))
-
-
-def _ways(
-    symmetry: Symmetry, pairs: PairLinks, hosts: Numbers, *, is_dealt: bool = True
-) -> Numbers:
-    """Return the links from each rank to each peer: (ranks, columns, longest)."""
-    ranks, columns = symmetry.peers.shape
-    src, dst = np.repeat(np.arange(ranks), columns), symmetry.peers.reshape(-1)
-    there = src != dst
-    crossed = pairs.find(hosts[src[there]], hosts[dst[there]], is_dealt=is_dealt)
-    ways = np.full((ranks * columns, crossed.shape[1]), -1, np.int64)
-    ways[there] = crossed
-    return ways.reshape(ranks, columns, -1)
-
-
-def _kinds(symmetry: Symmetry, ways: Numbers, colour: Numbers) -> Numbers:
-    """Return kinds that also tell hosts' own links apart: (ranks,)."""
-    own = ways[:, :, 0].max(axis=1)
-    kinds = symmetry.kind * (int(colour.max(initial=0)) + 2)
-    return np.asarray(kinds + np.where(own >= 0, colour[own] + 1, 0))
-
-
-def _kinds_first(kind: Numbers, partition: Partition) -> Numbers:
-    """Return each rank's class, numbered anew: one of each kind comes first, in order."""
-    _, first = np.unique(kind, return_index=True)
-    heads = partition.of_host[first]
-    order = [*heads.tolist(), *np.setdiff1d(np.arange(partition.of_host.max() + 1), heads).tolist()]
-    number = np.empty(len(order), np.int64)
-    number[order] = np.arange(len(order))
-    return number[partition.of_host]
+    def rows_of(self, class_: int) -> Columns:
+        """Return the rows of a class's first rank with the peers that it has."""
+        rank = int(self.first_rank[class_])
+        rows = self.symmetry.rows_of(rank)
+        other = np.where(rows.src == rank, rows.dst, rows.src)
+        return rows.take(np.flatnonzero(np.isin(other, self.peers[class_])))
 
 
 def class_plans(classes: Classes, schedule: Schedule, edges: Numbers) -> SharedPlans:
@@ -157,18 +124,17 @@ def class_plans(classes: Classes, schedule: Schedule, edges: Numbers) -> SharedP
         schedule: The schedule.
         edges: (chunks + 1,) the element at which each chunk starts, and the end.
     """
-    symmetry = classes.symmetry
-    kinds = symmetry.kind[classes.first_rank]
-    _, examples = np.unique(symmetry.kind, return_index=True)
-    plans = [plan_of_rank(schedule, symmetry.rows_of(rank), rank, edges) for rank in examples]
+    peers, ranks = classes.peers, classes.first_rank.tolist()
+    plans = [
+        plan_of_rank(schedule, classes.rows_of(each), ranks[each], edges)
+        for each in classes.examples
+    ]
     columns = [
-        _columns(plan, symmetry.peers[rank]) for plan, rank in zip(plans, examples, strict=True)
+        _columns(plan, peers[each].tolist())
+        for plan, each in zip(plans, classes.examples, strict=True)
     ]
-    peers = [
-        symmetry.peers[rank, columns[kind]]
-        for rank, kind in zip(classes.first_rank.tolist(), kinds.tolist(), strict=True)
-    ]
-    return shared(plans, kinds, peers)
+    own = [peers[each, columns[kind]] for each, kind in enumerate(classes.kind.tolist())]
+    return shared(plans, classes.kind, own)
 
 
 def _columns(plan: Plans, peers: Sequence[int]) -> Numbers:

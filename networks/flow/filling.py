@@ -79,6 +79,7 @@ NEXT = 3  # entries of the link whose flows are there
 PREVIOUS = 4
 ENTRY_WORDS = 5
 
+LEAST_WHOLE = 1e6  # bit/s
 TOLERANCE = 1e-9  # of sums that are not of whole numbers
 
 
@@ -544,6 +545,15 @@ def fill_level(words: Words, at: int, level: int) -> None:
 
 
 @inline
+def whole(rate: float) -> float:
+    """Return a rate without its fraction of a bit/s, unless that is more than a millionth.
+
+    Sums of whole numbers are exact, in any order, and those of several flows that are alike.
+    """
+    return float(np.floor(rate)) if rate >= LEAST_WHOLE else rate
+
+
+@inline
 def fix_full(words: Words, at: int, level: int, share: float) -> None:
     """Give the flows of full links what they have now."""
     floats = as_floats(words)
@@ -552,7 +562,7 @@ def fix_full(words: Words, at: int, level: int, share: float) -> None:
         if not words[row + IS_FIXED] and words[row + LEVEL] == level:
             limit = full_link(words, at, row)
             if limit != NONE:
-                fix(words, at, row, share * floats[row + WEIGHT], limit)
+                fix(words, at, row, whole(share * floats[row + WEIGHT]), limit)
 
 
 @inline

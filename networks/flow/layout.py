@@ -114,7 +114,7 @@ class FlowTables(ABC):
         words = self._store.arena.words
         rows = {ends: n.link_at(words, self.at, i) for i, ends in enumerate(self._cables.ends)}
         return {
-            ends: int(as_floats(words)[row + n.MOST_QUEUED]) // 8
+            ends: round(as_floats(words)[row + n.MOST_QUEUED] / 8)
             for ends, row in rows.items()
             if not words[row + n.IS_OF_HOST]
         }

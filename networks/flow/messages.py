@@ -175,7 +175,15 @@ def predict(words: Words, at: int, flow: int, now_ps: int) -> None:
 
 
 @inline
-def note_queue(words: Words, at: int, link: int) -> None:
+def left_of(words: Words, row: int, now_ps: int) -> float:
+    """Return the bits that are left of the message that is carried."""
+    floats = as_floats(words)
+    carried = floats[row + n.RATE] * (now_ps - words[row + n.FROM_PS]) / PS_PER_S
+    return max(floats[row + n.REST] - carried, 0.0)
+
+
+@inline
+def note_queue(words: Words, at: int, link: int, now_ps: int) -> None:
     """Note how much packets might queue in front of a link that not all flows fit through.
 
     A host's flows share its own link before, so they come no faster than that. What comes too fast
@@ -185,18 +193,30 @@ def note_queue(words: Words, at: int, link: int) -> None:
     here, row = n.link_at(words, at, link), f.link_row(words, filling, link)
     if words[here + n.IS_OF_HOST]:
         return
-    inflow = in_flight = 0.0
+    inflow = 0.0
     entry = words[row + f.FIRST]
     while entry != f.NONE:
         there = f.entry_row(words, filling, entry)
-        flow = words[there + f.FLOW]
-        inflow += floats[there + f.USE] * may_come(words, at, flow)
-        mine = n.flow_at(words, at, flow)
-        in_flight += floats[there + f.USE] * min(floats[mine + n.REST], words[mine + n.WINDOW])
+        inflow += floats[there + f.USE] * may_come(words, at, words[there + f.FLOW])
         entry = words[there + f.NEXT]
     if inflow > floats[here + n.FULL]:
-        queued = in_flight * (1 - floats[here + n.FULL] / inflow)
+        queued = in_flight(words, at, row, now_ps) * (1 - floats[here + n.FULL] / inflow)
         floats[here + n.MOST_QUEUED] = max(floats[here + n.MOST_QUEUED], queued)
+
+
+@inline
+def in_flight(words: Words, at: int, row: int, now_ps: int) -> float:
+    """Return the most bits of a link's flows that may be under way, given the solver's row."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    bits = 0.0
+    entry = words[row + f.FIRST]
+    while entry != f.NONE:
+        there = f.entry_row(words, filling, entry)
+        mine = n.flow_at(words, at, words[there + f.FLOW])
+        left = left_of(words, mine, now_ps)
+        bits += floats[there + f.USE] * min(left, words[mine + n.WINDOW])
+        entry = words[there + f.NEXT]
+    return bits
 
 
 @inline
@@ -217,14 +237,13 @@ def solve(words: Words, at: int, now_ps: int) -> None:
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
     f.solve(words, filling)
     for i in range(words[filling + f.MET_LINKS]):
-        note_queue(words, at, words[words[filling + f.MET_LINKS_AT] + i])
+        note_queue(words, at, words[words[filling + f.MET_LINKS_AT] + i], now_ps)
     for i in range(words[filling + f.MET_FLOWS]):
         flow = words[words[filling + f.MET_FLOWS_AT] + i]
         row = n.flow_at(words, at, flow)
         rate = floats[f.flow_row(words, filling, flow) + f.RATE]
         if rate != floats[row + n.RATE]:
-            carried = floats[row + n.RATE] * (now_ps - words[row + n.FROM_PS]) / PS_PER_S
-            floats[row + n.REST] = max(floats[row + n.REST] - carried, 0.0)
+            floats[row + n.REST] = left_of(words, row, now_ps)
             words[row + n.FROM_PS], floats[row + n.RATE] = now_ps, rate
             predict(words, at, flow, now_ps)
 

@@ -22,10 +22,11 @@ from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.endpoints.tensors import HasEndpoints
 from ringleaf.networks.flow.class_run import ClassRun, without_classes
-from ringleaf.networks.flow.classes import Classes, find_classes
+from ringleaf.networks.flow.class_search import find_classes
+from ringleaf.networks.flow.classes import Classes
 from ringleaf.networks.flow.layout import Layout
 from ringleaf.networks.flow.machine import FlowMachine, Tell
-from ringleaf.networks.flow.scope import LEAST_RANKS, check_flow
+from ringleaf.networks.flow.scope import LEAST_RANKS, MOST_WHOLE, check_flow
 from ringleaf.networks.flow.sums import FluidSums, FluidSystem
 from ringleaf.networks.flow.troubles import FlowTroubles
 from ringleaf.networks.flow.ways import Ways
@@ -69,7 +70,7 @@ class FlowNetwork(HasEndpoints):
         self.store = Store(has_data=options.has_data)
         self._sums = FluidSums(self.store)
         self.groups = self._fluid(asked)
-        self._found: tuple[Schedule, Classes] | None = None
+        self._found: tuple[Schedule, Classes | None] | None = None
         self._is_lazy = groups is None and not options.has_data and options.system is None
         if not self._is_lazy:
             self._machine  # noqa: B018 - what is wrong with groups and systems is found now
@@ -204,7 +205,13 @@ class FlowNetwork(HasEndpoints):
         if schedule.ranks != len(self.groups[0].hosts) or not pairs.can_find():
             return None
         if self._found is None or self._found[0] is not schedule:
-            self._found = schedule, find_classes(symmetry, pairs, np.arange(schedule.ranks))
+            found = find_classes(symmetry, pairs, np.arange(schedule.ranks))
+            if found is None and schedule.ranks > MOST_WHOLE:
+                raise ConfigError(
+                    f"run: hardly any two ranks of {schedule.algorithm} do the same on this "
+                    f"topology, got {schedule.ranks}; take at most {MOST_WHOLE} ranks"
+                )
+            self._found = schedule, found
         return self._found[1]
 
     @property

@@ -13,6 +13,9 @@ REMEDY = "net=virtual"
 LEAST_RANKS = 512
 """The least ranks of a symmetric collective without data that is carried by classes of ranks."""
 
+MOST_WHOLE = 1 << 13
+"""The most ranks of flows whose messages are all made, where they don't go by classes."""
+
 PACKETS_ONLY: Mapping[str, tuple[str, object]] = MappingProxyType(
     {
         "circuits": ("no fluid model covers circuits that change", None),

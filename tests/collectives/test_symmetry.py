@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
 from ringleaf.collectives.algorithms.blueconnect import blueconnect_allreduce
 from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
 from ringleaf.collectives.algorithms.hierring import hierarchical_ring_allreduce
@@ -20,7 +21,7 @@ from ringleaf.collectives.algorithms.tree import tree_allreduce
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.symmetric_rows import symmetry_of
-from ringleaf.collectives.symmetry import Symmetry
+from ringleaf.collectives.symmetry import Exchange, Symmetry
 from ringleaf.hosts.plan import Plans
 from ringleaf.hosts.shared_plans import plan_of_rank
 
@@ -47,7 +48,7 @@ each_schedule = pytest.mark.parametrize("name", SCHEDULES)
 def made(name: str) -> tuple[Schedule, Symmetry]:
     schedule = SCHEDULES[name]()
     symmetry = symmetry_of(schedule.as_rows)
-    assert symmetry is not None
+    assert isinstance(symmetry, Symmetry)
     return schedule, symmetry
 
 
@@ -132,3 +133,15 @@ def test_algorithms_keep_their_word(name: str) -> None:
 
 def test_other_numbers_of_ranks_have_no_symmetry_of_halving_doubling() -> None:
     assert symmetry_of(halving_doubling_allreduce(12).as_rows) is None
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5, 8])
+def test_ranks_of_an_exchange_know_their_rows(ranks: int) -> None:
+    schedule = pairwise_all_to_all(ranks)
+    exchange, rows = symmetry_of(schedule.as_rows), schedule.columns
+
+    assert isinstance(exchange, Exchange)
+    assert exchange.messages == schedule.as_rows.messages == len(schedule.as_rows) == len(rows)
+    for rank in range(ranks):
+        expected = rows.take((rows.src == rank) | (rows.dst == rank))
+        assert all(map(np.array_equal, exchange.rows_of(rank).arrays, expected.arrays))

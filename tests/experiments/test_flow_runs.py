@@ -244,7 +244,7 @@ def test_the_table_has_a_bound_for_each_kind(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"algo": "alltoall"}, "alltoall does not say which ranks do the same"),
+        ({"algo": "doubletree"}, "doubletree does not say which ranks do the same"),
         ({"algo": "ring", "data": "random"}, r"there is data \(take data=none\)"),
         (
             {"algo": "ring", "size": "1000000"},

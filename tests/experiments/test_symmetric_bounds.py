@@ -9,7 +9,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.experiments.bounds import symmetric
 from ringleaf.experiments.bounds.bounds import Bounds
-from ringleaf.networks.flow.classes import find_classes
+from ringleaf.networks.flow.class_search import find_classes
 from ringleaf.networks.flow.network import FlowNetwork
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.pair_links import PairLinks
@@ -30,6 +30,7 @@ def test_bounds_of_classes_are_no_more_than_those_of_rows(
     symmetry = symmetry_of(schedule.as_rows)
     assert symmetry is not None
     classes = find_classes(symmetry, PairLinks(graph, routes(graph)), np.arange(16))
+    assert classes is not None
     edges = np.arange(schedule.chunks + 1) * (elements // schedule.chunks)
     bounds = Bounds(graph)
     network = FlowNetwork(graph, NetworkOptions(has_data=False))

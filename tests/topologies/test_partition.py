@@ -96,6 +96,40 @@ def test_classes_are_those_of_the_definition(
     assert same(found.of_link[crossed].tolist(), [by_link[link] for link in crossed])
 
 
+def star(arms: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A hub that sends to hosts 1, 2, ... and back: kinds, peers, ways, and columns back."""
+    peers = np.repeat(np.arange(arms + 1)[:, None], arms, axis=1)
+    peers[0], peers[1:, 0] = np.arange(1, arms + 1), 0
+    ways = np.full((arms + 1, arms, 1), -1)
+    ways[0, :, 0], ways[1:, 0, 0] = np.arange(arms), arms + np.arange(arms)
+    back = np.zeros_like(peers)
+    back[1:, 0] = np.arange(arms)
+    return np.arange(arms + 1)[:, None] > 0, peers, ways, back
+
+
+def test_columns_that_are_alike_do_not_tell_peers_apart() -> None:
+    kind, peers, ways, back = star(3)
+    flow = np.zeros(peers.shape, np.int64)
+
+    alike = refine(kind, peers, ways, np.zeros(6, np.int64), flow=flow, back=back)
+    apart = refine(kind, peers, ways, np.zeros(6, np.int64), back=back)
+
+    assert alike.of_host.tolist() == [0, 1, 1, 1]
+    assert alike.of_flow[0].tolist() == [0, 0, 0]
+    assert alike.of_link.tolist() == [0, 0, 0, 1, 1, 1]
+    assert apart.of_flow[0].tolist() == [0, 1, 2]
+
+
+def test_another_link_back_tells_flows_there_apart() -> None:
+    kind, peers, ways, back = star(3)
+    colour = np.array([0, 0, 1, 0, 0, 0])  # from the hub to host 3
+
+    found = refine(kind, peers, ways, colour, flow=np.zeros(peers.shape, np.int64), back=back)
+
+    assert found.of_flow[0].tolist() == [0, 0, 1]
+    assert found.of_host.tolist() == [0, 1, 1, 2]
+
+
 @pytest.mark.parametrize("kinds", [1, 2])
 def test_classes_are_numbered_by_their_first_members(kinds: int) -> None:
     kind = (np.arange(RING) % kinds)[::-1, None].copy()

@@ -16,6 +16,7 @@ from ringleaf.experiments.setup.ranks import check_given_ranks, count_ranks, one
 from ringleaf.experiments.spec.network import FLOW
 from ringleaf.experiments.spec.options import ASIDE, folder_name, options_of
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.networks.flow.scope import MOST_WHOLE
 from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from ringleaf.experiments.workloads.collective.rows import (
         CollectiveRow,
     )
-
-MOST_WHOLE = 1 << 13
-"""The most ranks of flows whose messages are all made, where they don't go by classes."""
 
 OPTIONS = options_of(CollectiveSpec)
 """The options of experiments with a collective."""

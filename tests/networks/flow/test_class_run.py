@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
 from ringleaf.collectives.algorithms.blueconnect import blueconnect_allreduce
 from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
 from ringleaf.collectives.algorithms.hierring import hierarchical_ring_allreduce
@@ -22,9 +23,12 @@ from ringleaf.collectives.algorithms.ring import (
 from ringleaf.collectives.algorithms.tree import tree_allreduce
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.symmetric_rows import symmetry_of
-from ringleaf.networks.flow import class_run
+from ringleaf.errors import ConfigError
+from ringleaf.networks.flow import class_run, class_search
+from ringleaf.networks.flow import network as flow_network
 from ringleaf.networks.flow.class_run import ClassRun, without_classes
-from ringleaf.networks.flow.classes import Classes, find_classes
+from ringleaf.networks.flow.class_search import find_classes
+from ringleaf.networks.flow.classes import Classes
 from ringleaf.networks.flow.network import FlowNetwork
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
@@ -73,6 +77,8 @@ def schedule_of(name: str, ranks: int) -> Schedule:
             return ring_reduce_scatter(ranks)
         case "blueconnect":
             return blueconnect_allreduce(ranks, (half, ranks // half))
+        case "alltoall":
+            return pairwise_all_to_all(ranks)
         case "hierring":
             return hierarchical_ring_allreduce(ranks, (ranks // half, half))
         case "halvingdoubling" if ranks & (ranks - 1) == 0:
@@ -83,13 +89,16 @@ def schedule_of(name: str, ranks: int) -> Schedule:
 
 NAMES = (
     *("ring", "allgather", "reducescatter", "blueconnect", "hierring", "halvingdoubling", "tree"),
+    "alltoall",
 )
 
 
 def classes_of(graph: nx.Graph[str], schedule: Schedule, order: list[int]) -> Classes:
     symmetry = symmetry_of(schedule.as_rows)
     assert symmetry is not None
-    return find_classes(symmetry, PairLinks(graph, routes(graph)), np.array(order))
+    found = find_classes(symmetry, PairLinks(graph, routes(graph)), np.array(order))
+    assert found is not None
+    return found
 
 
 def both(
@@ -130,6 +139,8 @@ def check_same(whole: RunResult, by_classes: RunResult) -> None:
 @example("leafspine,leaves=4,spines=2,hosts=4", "halvingdoubling", 5000, 0, False, None, 0)
 @example("fattree,k=4", "halvingdoubling", 5000, 0, False, None, 0)
 @example("leafspine,leaves=4,spines=2,hosts=4", "blueconnect", 5000, 1, True, 4, 1)
+@example("fattree,k=4", "tree", 40_000, 0, True, None, 0)  # differs if rates are thirds
+@example("fattree,k=4,edge=2", "tree", 40_000, 0, True, None, 48)
 def test_all_ranks_have_the_times_of_the_whole_network(
     topo: str,
     name: str,
@@ -158,18 +169,33 @@ def test_all_ranks_have_the_times_of_the_whole_network(
         ("fattree,k=8", "halvingdoubling", 1),
         ("fattree,k=8", "hierring", 4),
         ("leafspine,leaves=8,spines=4,hosts=16", "ring", 16),
+        ("leafspine,leaves=8,spines=4,hosts=16", "alltoall", 1),
+        ("fattree,k=8", "alltoall", 1),
+        ("leafspine,leaves=1,spines=1,hosts=127", "tree", 7),  # a level each
     ],
 )
 def test_regular_networks_have_few_classes(topo: str, name: str, classes: int) -> None:
     graph = made(topo)
-    schedule = schedule_of(name, 128)
+    ranks = len(hosts(graph))
+    schedule = schedule_of(name, ranks)
     if name == "hierring":
-        schedule = hierarchical_ring_allreduce(128, (4, 4, 8))
+        schedule = hierarchical_ring_allreduce(ranks, (4, 4, 8))
 
-    whole, by_classes, found = both(graph, schedule, 128 * 1000)
+    whole, by_classes, found = both(graph, schedule, ranks * 1000)
 
     assert found.count == classes
+    assert by_classes.events <= whole.events * 2 * classes / ranks
     check_same(whole, by_classes)
+
+
+def test_children_that_do_the_same_are_one_peer() -> None:
+    graph = made("leafspine,leaves=1,spines=1,hosts=7")
+    classes = classes_of(graph, tree_allreduce(7, 5), list(range(7)))
+
+    root, inner, leaf = (int(classes.of_rank[rank]) for rank in (3, 1, 0))
+    assert classes.of_rank.tolist() == [leaf, inner, leaf, root, leaf, inner, leaf]
+    assert (classes.peers >= 0).sum(axis=1)[[root, inner, leaf]].tolist() == [1, 2, 1]
+    assert classes.flows.sum() == 2 * 6
 
 
 def test_a_slower_link_breaks_classes_apart() -> None:
@@ -193,6 +219,18 @@ def test_large_collectives_without_data_go_by_classes() -> None:
     assert len(result.finish_ps) == len(result.wire_bytes) == 1024
     assert len(set(result.finish_ps)) == 1
     assert len(result.link_bytes) == 2 * 3 * 1024
+
+
+def test_too_many_hosts_of_which_hardly_any_are_alike_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flow_network, "LEAST_RANKS", 2)
+    monkeypatch.setattr(flow_network, "MOST_WHOLE", 15)
+    monkeypatch.setattr(class_search, "MOST_FLOWS", 2)
+    network = FlowNetwork(made("fattree,k=4"), NetworkOptions(has_data=False))
+
+    with pytest.raises(ConfigError, match=r"hardly any two ranks of pairwise .* got 16; take at"):
+        network.arrays(160, schedule=pairwise_all_to_all(16))
 
 
 def test_small_collectives_are_carried_in_full() -> None:
