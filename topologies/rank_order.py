@@ -65,12 +65,16 @@ def host_cycles(graph: nx.Graph[str], count: int) -> tuple[Cycle, ...]:
 
 
 def _strides(graph: nx.Graph[str], count: int) -> tuple[Cycle, ...]:
-    """Return rings of racks that circuits may join, as many as a rack's circuits or strides."""
+    """Return rings of racks that circuits may join, as many as a rack's circuits or strides.
+
+    The graph's `strides` names the rule by which their controller takes them.
+    """
     from ringleaf.topologies.graph import circuits
-    from ringleaf.topologies.switching.strides import by_paper, candidates
+    from ringleaf.topologies.switching.strides import PAPER, RULES, candidates
 
     racks = len({end for ends in circuits(graph) for end in ends})
-    rings = by_paper(racks, min(graph.graph["optical"], len(candidates(racks))))
+    choose = RULES[graph.graph.get("strides", PAPER)]
+    rings = choose(racks, min(graph.graph["optical"], len(candidates(racks))))
     own = count // racks
     return tuple(
         tuple(step * stride % racks * own + host for step in range(racks) for host in range(own))

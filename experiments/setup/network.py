@@ -122,6 +122,9 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
         graph = with_valiant(graph, spec.seed)
     elif spec.routes == DCELL:
         graph = with_routing(graph, "dcell_routing", "dcell")
+    if spec.circuits is not None:
+        graph = graph.copy()
+        graph.graph["strides"] = spec.circuits.controller.strides
     return with_delays(
         graph,
         switch_delay_ps=spec.switch_delay_ps,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from ringleaf.core.faults import parse_faults
 from ringleaf.core.pausing import Pausing
 from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.runs.python import run as run_all
 from ringleaf.hosts import rc
 from ringleaf.networks.faults import Disturbance, LinkRate, Reroute
 from ringleaf.networks.options import NetworkOptions
@@ -384,6 +387,27 @@ def test_topoopt_takes_an_allreduce_over_all_its_strides() -> None:
 
     between = {(int(a[1:]), int(b[1:])) for a, b in used if a[0] == b[0] == "s"}
     assert {(b - a) % 12 for a, b in between} == {1, 5}  # the strides of 12 by the paper
+
+
+@pytest.mark.parametrize(
+    ("controller", "strides"), [("topoopt", {1, 3, 5, 11}), ("topoopt-release", {1, 3, 7, 15})]
+)
+def test_strides_go_by_the_rings_that_their_controller_sets_up(
+    controller: str, strides: set[int], tmp_path: Path
+) -> None:
+    """All of a rack's packets go to racks that an own circuit leads to."""
+    topo = "circuits,racks=16,hosts=1,optical=4,core=0"
+    given: dict[str, Any] = {"topo": topo, "circuits": controller, "algo": "strides"}
+
+    [row] = run_all(**given, size="64K", figures="no", out=str(tmp_path)).rows
+
+    with (tmp_path / "links.csv").open() as file:
+        sent = [each for each in csv.DictReader(file) if int(each["sent_bytes"])]
+    inner = [(int(e["from"][1:]), int(e["to"][1:])) for e in sent if e["from"][0] == e["to"][0]]
+    assert row.wrong == 0
+    assert {(b - a) % 16 for a, b in inner} == strides
+    data = 2 * 15 / 16 * (64 << 10) * 16
+    assert data < row.circuit_bytes < 1.1 * data  # acknowledgements go over several
 
 
 def test_osas_shares_are_rates() -> None:

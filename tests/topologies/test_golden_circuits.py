@@ -14,6 +14,7 @@ from ringleaf.topologies.circuits import (
     sipring,
     swot,
     topoopt,
+    topoopt_release,
 )
 from ringleaf.topologies.graph import circuits, link
 from ringleaf.topologies.registry import build
@@ -111,6 +112,15 @@ def test_topoopts_rings_and_ways() -> None:
     assert len(found.ports) == 24
     ways = [found.following[0, there] for there in (1, 3, 5, 6, 10)]
     assert ways == [1, 1, 5, 1, 5]
+
+
+def test_topoopts_release_has_rings_alone_at_strides_of_a_geometric_row() -> None:
+    """Of 16 racks with four ports the candidates nearest to 1, 2.5, 6.1 and 15 are taken."""
+    found = topoopt_release.decide(demand(4, racks=16, steps=(EVEN,), has_core=False), 0)
+
+    assert {(b - a) % 16 for a, b in found.ports} == {1, 3, 7, 15}
+    assert set(found.ports.values()) == {1}
+    assert [found.following[0, there] for there in (1, 2, 3, 6, 14)] == [1, 1, 3, 3, 15]
 
 
 def test_topoopt_joins_pairs_by_matchings_where_nothing_is_an_allreduce() -> None:

@@ -14,13 +14,12 @@ from ringleaf.topologies.switching.matching import discounted
 from ringleaf.topologies.switching.plan import (
     CircuitDemand,
     Circuits,
-    Pair,
     both_ways,
     from_links,
     unordered,
 )
 from ringleaf.topologies.switching.settings import CircuitController
-from ringleaf.topologies.switching.strides import by_paper, coins
+from ringleaf.topologies.switching.strides import by_paper, rings_at
 
 
 def rings_of(degree: int, reduced: int, whole: int) -> int:
@@ -42,26 +41,14 @@ def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     del now_ps
     whole = int(demand.whole.sum())
     count = rings_of(demand.optical, whole if demand.planned.is_free else 0, whole)
-    strides = by_paper(demand.racks, count)
-    links = [
-        (rack, (rack + step) % demand.racks) for step in strides for rack in range(demand.racks)
-    ]
+    rings = rings_at(demand.racks, by_paper(demand.racks, count))
     others = demand.optical - count
     if not others:
-        return Circuits(from_links(links).ports, following=next_racks(demand.racks, strides))
+        return rings
     rounds, _ = discounted(unordered(demand.whole), others)
     extra = both_ways([pair for each in rounds for pair in each])
-    return from_links([*links, *(pair for pair, n in extra.ports.items() for _ in range(n))])
-
-
-def next_racks(racks: int, strides: list[int]) -> dict[Pair, int]:
-    """Return the rack that comes next on the way from one to another, by coin change."""
-    ways = coins(racks, strides)
-    return {
-        (rack, (rack + offset) % racks): (rack + ways[offset][0]) % racks
-        for rack in range(racks)
-        for offset in range(1, racks)
-    }
+    every = (*rings.ports.items(), *extra.ports.items())
+    return from_links([pair for pair, number in every for _ in range(number)])
 
 
 CONTROLLER = CircuitController(

@@ -25,6 +25,8 @@ class CircuitController:
         once: Whether it decides once, before a job starts.
         needs_core: Whether racks must reach one another without circuits.
         inside: Whether it changes circuits between the steps of a schedule.
+        strides: The rule by which an allreduce over rings of racks takes their strides
+            (`ringleaf.topologies.switching.strides.RULES`).
     """
 
     summary: str
@@ -33,6 +35,7 @@ class CircuitController:
     once: bool = False
     needs_core: bool = False
     inside: bool = False
+    strides: str = "paper"
 
 
 CONTROLLERS: Registry[CircuitController] = Registry(

@@ -12,12 +12,13 @@ Source:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import gcd
 
 from ringleaf.core.units import format_count
 from ringleaf.errors import TopologyError
+from ringleaf.topologies.switching.plan import Circuits, from_links
 
 
 def candidates(group: int) -> list[int]:
@@ -63,7 +64,21 @@ def by_release_both_ways(group: int, count: int) -> list[int]:
 
 
 Rule = Callable[[int, int], list[int]]
-RULES: dict[str, Rule] = {"paper": by_paper, "release": by_release}
+PAPER, RELEASE = "paper", "release"
+RULES: Mapping[str, Rule] = {PAPER: by_paper, RELEASE: by_release}
+"""Rules that choose the strides of a number of rings."""
+
+
+def rings_at(racks: int, strides: Sequence[int]) -> Circuits:
+    """Return one-way rings of racks at some strides, and the ways over them, by coin change."""
+    links = [(rack, (rack + step) % racks) for step in strides for rack in range(racks)]
+    ways = coins(racks, strides)
+    following = {
+        (rack, (rack + offset) % racks): (rack + ways[offset][0]) % racks
+        for rack in range(racks)
+        for offset in range(1, racks)
+    }
+    return Circuits(from_links(links).ports, following=following)
 
 
 def _row(group: int, count: int, parts: int) -> list[int]:
