@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ringleaf.collectives.algorithm import Algorithm, Look
 from ringleaf.collectives.cost import AlphaBeta, Cost
@@ -29,13 +30,18 @@ def pairwise_all_to_all(ranks: int) -> Schedule:
 
 def _rows(ranks: int) -> Columns:
     distance, src = np.ogrid[1:ranks, :ranks]
-    return Columns.transfers(distance - 1, src, (src + distance) % ranks, distance, Op.COPY)
+    return _sent(distance, src, ranks)
 
 
 def _rows_of(rank: int, ranks: int) -> Columns:
     """Return what a rank sends and receives: in each step, the one of less number sends first."""
     distance = np.arange(1, ranks)[:, None]
     src = np.sort(np.concatenate((0 * distance + rank, (rank - distance) % ranks), axis=1), axis=1)
+    return _sent(distance, src, ranks)
+
+
+def _sent(distance: npt.NDArray[np.int64], src: npt.NDArray[np.int64], ranks: int) -> Columns:
+    """Return the chunks that ranks send to those so far away, a step for each distance."""
     return Columns.transfers(distance - 1, src, (src + distance) % ranks, distance, Op.COPY)
 
 

@@ -33,15 +33,15 @@ class Spell(NamedTuple):
 
 def spells_of(use: CircuitUse) -> list[Spell]:
     """Return all spells of a run: those of circuits, then those of changes."""
-    found = [Spell(UP, "-".join(pair), start, end) for pair, start, end in use.spells()]
+    spells = [Spell(UP, "-".join(pair), start, end) for pair, start, end in use.spells()]
     for change in use.changes:
         dark_ps = use.time_ps if change.dark_ps is None else change.dark_ps
         up_ps = use.time_ps if change.up_ps is None else change.up_ps
-        found += [
+        spells += [
             Spell(DRAINING, "", change.at_ps, min(dark_ps, use.time_ps)),
             Spell(DARK, "", dark_ps, min(up_ps, use.time_ps)),
         ]
-    return [each for each in found if each.start_ps < each.end_ps]
+    return [each for each in spells if each.start_ps < each.end_ps]
 
 
 def as_csv(spells: Mapping[Key, Iterable[Spell]]) -> str:

@@ -131,16 +131,16 @@ def _of_exchange(exchange: Exchange, pairs: PairLinks, hosts: Numbers) -> Classe
     """Return the classes of ranks that send to all others, as `find_classes`."""
     columns = pairs.columns
     _, colour = np.unique(columns.apart, axis=0, return_inverse=True)
-    found = refine_exchange(pairs, hosts, colour, most_flows=MOST_FLOWS)
-    if found is None:
+    refined = refine_exchange(pairs, hosts, colour, most_flows=MOST_FLOWS)
+    if refined is None:
         return None
-    first, peers = found.first_host, found.peers
+    first, peers = refined.first_host, refined.peers
     return Classes(
-        *(exchange, hosts, columns, found.of_host, found.of_link, first),
+        *(exchange, hosts, columns, refined.of_host, refined.of_link, first),
         kind=np.arange(len(first)),
         peers=peers,
-        back=found.back,
-        flows=found.counts * np.bincount(found.of_host)[:, None],
+        back=refined.back,
+        flows=refined.counts * np.bincount(refined.of_host)[:, None],
         ways=_ways(first, peers, pairs, hosts),
         path_bps=_path_bps(first, peers, pairs, hosts),
     )

@@ -205,13 +205,13 @@ class FlowNetwork(HasEndpoints):
         if schedule.ranks != len(self.groups[0].hosts) or not pairs.can_find():
             return None
         if self._found is None or self._found[0] is not schedule:
-            found = find_classes(symmetry, pairs, np.arange(schedule.ranks))
-            if found is None and schedule.ranks > MOST_WHOLE:
+            classes = find_classes(symmetry, pairs, np.arange(schedule.ranks))
+            if classes is None and schedule.ranks > MOST_WHOLE:
                 raise ConfigError(
                     f"run: hardly any two ranks of {schedule.algorithm} do the same on this "
                     f"topology, got {schedule.ranks}; take at most {MOST_WHOLE} ranks"
                 )
-            self._found = schedule, found
+            self._found = schedule, classes
         return self._found[1]
 
     @property

@@ -88,8 +88,8 @@ class LiveCircuits:
     def changes(self) -> list[CircuitChange]:
         """Return the changes of the run that is over."""
         self._file.seek(0)
-        told: bytes = self._file.read()
-        changes: list[CircuitChange] = pickle.loads(told) if told else []
+        content: bytes = self._file.read()
+        changes: list[CircuitChange] = pickle.loads(content) if content else []
         return changes
 
     def be(self, control: socket.socket) -> None:

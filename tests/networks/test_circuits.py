@@ -390,7 +390,7 @@ def test_topoopt_takes_an_allreduce_over_all_its_strides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("controller", "strides"), [("topoopt", {1, 3, 5, 11}), ("topoopt-release", {1, 3, 7, 15})]
+    ("controller", "strides"), [("topoopt", {1, 3, 5, 9}), ("topoopt-release", {1, 3, 7, 15})]
 )
 def test_strides_go_by_the_rings_that_their_controller_sets_up(
     controller: str, strides: set[int], tmp_path: Path
@@ -399,15 +399,15 @@ def test_strides_go_by_the_rings_that_their_controller_sets_up(
     topo = "circuits,racks=16,hosts=1,optical=4,core=0"
     given: dict[str, Any] = {"topo": topo, "circuits": controller, "algo": "strides"}
 
-    [row] = run_all(**given, size="64K", figures="no", out=str(tmp_path)).rows
+    [row] = run_all(**given, size="1M", figures="no", out=str(tmp_path)).rows
 
     with (tmp_path / "links.csv").open() as file:
         sent = [each for each in csv.DictReader(file) if int(each["sent_bytes"])]
     inner = [(int(e["from"][1:]), int(e["to"][1:])) for e in sent if e["from"][0] == e["to"][0]]
     assert row.wrong == 0
     assert {(b - a) % 16 for a, b in inner} == strides
-    data = 2 * 15 / 16 * (64 << 10) * 16
-    assert data < row.circuit_bytes < 1.1 * data  # acknowledgements go over several
+    data = 2 * 15 / 16 * (1 << 20) * 16
+    assert data < row.circuit_bytes < 1.2 * data  # acknowledgements go over several
 
 
 def test_osas_shares_are_rates() -> None:
