@@ -38,6 +38,14 @@ def nic(topo: str, machine: int, number: int) -> str:
     return name
 
 
+def port(topo: str, server: int, number: int) -> str:
+    """Return the name of a machine's NIC, or of a link of a server with several ports."""
+    if "node=" in topo:
+        return nic(topo, server, number)
+    graph = build(topo)
+    return f"s{server}-{[each for each in graph[f's{server}'] if each in switches(graph)][number]}"
+
+
 def exchange() -> Schedule:
     """Return the part of a collective that NICs bound: GPUs add up with that of the other machine.
 
@@ -155,6 +163,8 @@ def test_a_ring_whose_only_nic_is_half_as_fast_takes_twice_as_long(kind: type) -
             "leafspine,leaves=1,spines=0,hosts=2,node=dgx1",
             "railonly,nodes=2,rails=4,node=4xh100",
             "railoptimised,pods=1,nodes=2,rails=4,spines=1,node=4xh100",
+            "bcube,n=3,k=1",
+            "dcell,n=3,k=1",
         ]
     ),
     st.sampled_from(["ring", "hierring", "halvingdoubling"]),
@@ -174,17 +184,17 @@ def test_what_is_under_way_goes_on_by_other_nics(
     pairs: int,
     ecmp: bool,
 ) -> None:
-    """A NIC that never comes back costs nothing but time, whenever it dies."""
+    """A NIC, or a server's port, that never comes back costs time only, whenever it dies."""
     graph = build(topo)
     ranks, elements = len(hosts(graph)), 30_011
     options = NetworkOptions(
-        faults=parse_faults(f"{nic(topo, *dead)} down at {at}us", "faults"),
+        faults=parse_faults(f"{port(topo, *dead)} down at {at}us", "faults"),
         reroute_ps=reroute * PS_PER_US,
         ecmp=ecmp,
         queue_bytes=ROOM,
         window=16,
     )
-    made = ALGORITHMS[algo].build(ranks, hierarchy=(ranks // 2, 2))
+    made = ALGORITHMS[algo].build(ranks, hierarchy=graph.graph["hierarchy"])
     network, schedule = kind(graph, options), over_queue_pairs(made, pairs)
     arrays = network.arrays(elements, np.dtype(np.int32), schedule)
     for rank, array in enumerate(arrays):
