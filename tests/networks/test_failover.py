@@ -1,4 +1,4 @@
-"""NICs that die: what their GPUs send and get goes by other NICs of the machine, and stays exact."""
+"""NICs that die: what GPUs send and get goes by other NICs of their machine, and stays exact."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ KINDS = (FlowNetwork, VirtualNetwork)
 MACHINES = "leafspine,leaves=1,spines=0,hosts=2,node=8xh100"
 GPUS = 8
 ROOM = 64 << 20  # so that queues drop nothing
+SLOW = pytest.mark.skipif(UNCOMPILED, reason="megabytes take long uncompiled")
 FEW = settings(max_examples=2 if UNCOMPILED else 15, deadline=None)
 
 
@@ -94,6 +95,7 @@ def bandwidth_part(kind: type, dead: str, **more: object) -> int:
     return whole - half
 
 
+@SLOW
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("topo", [MACHINES, "railonly,nodes=2,rails=8,node=8xh100"])
 def test_a_dead_nics_load_at_one_neighbour_takes_twice_as_long(kind: type, topo: str) -> None:
@@ -112,6 +114,7 @@ def shares(loads: RunResult, usual: RunResult) -> list[list[float]]:
     return [[loads.link_bytes[way] / usual.link_bytes[way] for way in each] for each in ways]
 
 
+@SLOW
 @pytest.mark.parametrize(("kind", "percent"), [(FlowNetwork, 1), (VirtualNetwork, 4)])
 @pytest.mark.parametrize("dead", [1, 2])
 def test_a_dead_nics_load_goes_to_all_others(kind: type, percent: float, dead: int) -> None:
@@ -135,6 +138,7 @@ def test_a_dead_nics_load_goes_to_all_others(kind: type, percent: float, dead: i
     assert times[0] / times[1] == pytest.approx(max(map(max, there)), rel=percent / 100)
 
 
+@SLOW
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_ring_whose_only_nic_is_half_as_fast_takes_twice_as_long(kind: type) -> None:
     """A ring of all GPUs leaves the first machine by its last NIC alone."""
