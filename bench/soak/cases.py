@@ -240,7 +240,7 @@ def draw(seed: int, number: int) -> SoakCase:
     if kind not in ("others", "methods"):
         given |= _some(_SERVERS, random, share=0.3)
     if kind in ("hosts", "methods"):
-        given |= _some(_RANK_ORDERS, random, share=0.4)
+        given |= _some(_BY_HOSTS, random, share=0.4)
     if kind == "switches" and "servers" in given:
         given |= _some(_SOLVED, random, share=0.4)
     given |= draw_circuits(given, random, aggregates=kind == "switches")
@@ -373,7 +373,7 @@ _OPTIONS = {
 }
 _SERVERS = {"servers": ("1", "2")}
 _WINDOWS = {"ina_cc": tuple(WINDOWS)}
-_RANK_ORDERS = {"rank_order": ("topology", "random")}
+_BY_HOSTS = {"rank_order": ("topology", "random"), "queue_pairs": ("2", "5")}
 _SOLVED = {"routes": ("grid", "goat")}
 _LOSSES = {
     "loss": ("0.1%", "2%", "10%"),

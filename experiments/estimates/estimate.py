@@ -221,6 +221,13 @@ def rows(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
     return messages(algorithm, ranks, size_bytes)
 
 
+def _sent(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
+    """Estimate the messages that hosts send: of several queue pairs, each carries single chunks."""
+    if spec.queue_pairs == 1 or algorithm.in_network:
+        return messages(algorithm, ranks, size_bytes)
+    return rows(algorithm, ranks, size_bytes) * spec.queue_pairs
+
+
 def sent_bytes(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
     """Estimate the bytes that all ranks send together, if nothing is zero."""
     if algorithm.in_network:
@@ -256,7 +263,7 @@ def hops(
     if algorithm.in_network:
         packets = max(ranks, sent / (4 * spec.lanes))
         return round(costs_of(algorithm).packets * packets * distance)
-    count = messages(algorithm, ranks, size_bytes)
+    count = _sent(spec, algorithm, ranks, size_bytes)
     packets = max(count, sent / spec.mtu_bytes)
     links = LEAST_LINKS + FARTHER * (distance - LEAST_LINKS) if algorithm.name in NEAR else distance
     return round((1.05 * packets + count) * links)
@@ -271,7 +278,8 @@ def estimate(
         return _by_classes(algorithm, counts, size_bytes, distance, spec)
     if spec.skip and algorithm.in_network and not find_system(algorithm.name).has_windows:
         size_bytes = round(size_bytes * SUMMED_SHARE)
-    count, sent = rows(algorithm, ranks, size_bytes), messages(algorithm, ranks, size_bytes)
+    count = rows(algorithm, ranks, size_bytes) * spec.queue_pairs
+    sent = _sent(spec, algorithm, ranks, size_bytes)
     routes, pairs = counts.switches * counts.hosts, counts.hosts**2
     is_round = algorithm.name in ROUND
     memory = (
@@ -316,6 +324,7 @@ def without_classes(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size
             f"pairs of hosts are told apart by routes={spec.routes}",
         ),
         (spec.rank_order != GIVEN, f"rank_order={spec.rank_order} gives ranks other places"),
+        (spec.queue_pairs > 1, "messages are cut (take queue_pairs=1)"),
         (spec.message_overhead_ps > 0, "messages wait for processors (take message_overhead=0)"),
         (
             bool(spec.servers or spec.compress or spec.detours),
@@ -371,7 +380,7 @@ def _packets_s(
         return packet_hops / (SYSTEMS_GAIN * costs_of(algorithm).hops_per_s)
     return (
         packet_hops / HOPS_PER_S
-        + SEND_S * messages(algorithm, ranks, size_bytes)
+        + SEND_S * _sent(spec, algorithm, ranks, size_bytes)
         + sent_bytes(algorithm, ranks, size_bytes) * spec.has_data / SENT_BYTES_PER_S
     )
 

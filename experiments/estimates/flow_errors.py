@@ -36,6 +36,7 @@ SETTINGS = {
     "mtu_bytes": 4096,
     "window": None,
     "routes": "dealt",
+    "queue_pairs": 1,
     "servers": 0,
     "jitter": 0.0,
     "entries": (),

@@ -65,6 +65,7 @@ def test_packets_run_beside_it_if_that_is_asked_for(tmp_path: Path) -> None:
         ),
         ({"delay": "5us"}, "delay=5000000"),
         ({"routes": "ecmp"}, "routes=ecmp"),
+        ({"queue_pairs": "2"}, "queue_pairs=2"),
     ],
 )
 def test_what_nobody_has_measured_is_said(

@@ -36,6 +36,7 @@ PARTS = {
     ),
     "the schedule, or the size of its tensors": (
         *("algo", "size", "min", "max", "factor", "servers", "rank_order", "dtype", "trees"),
+        "queue_pairs",
     ),
     "the elements that floors, bounds and estimates count": (
         *("density", "cluster", "overlap", "compress", "data", "seed"),

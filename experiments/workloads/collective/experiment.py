@@ -16,6 +16,7 @@ from ringleaf.collectives.compression.compressor import codec_of
 from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.embedding import GridEmbedding
+from ringleaf.collectives.queue_pairs import over_queue_pairs
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.core.compiling import working_s
@@ -365,7 +366,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             seed=self.spec.seed,
         )
         codec = codec_of(parse_compressor(self.spec.compress)) if self.spec.compress else None
-        return coded(schedule, codec)
+        return coded(over_queue_pairs(schedule, self.spec.queue_pairs), codec)
 
     def expected_ps(self, schedule: Schedule, size_bytes: int) -> int:
         """Return the time that a schedule of hosts is expected to take, by the cost model."""

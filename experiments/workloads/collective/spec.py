@@ -27,6 +27,8 @@ from ringleaf.experiments.spec.network import FLOW, MAX_HOSTS, NETWORKS, VIRTUAL
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
 """The algorithms that are compared by default."""
 
+MOST_QUEUE_PAIRS = 1024
+
 _SWEEP = {"smallest": "min", "largest": "max", "factor": "factor"}
 
 _As = Annotated[str, ValueReader(lambda text, where: text)]  # as it was typed
@@ -72,6 +74,12 @@ class CollectiveSpec(NetworkSpec):
         "Order of ranks on a ring or tree. given: by number; topology: neighbours are near one "
         "another, by the graph; random: by the seed",
         flags="--rank-order",
+    )
+    queue_pairs: Annotated[int, kinds.whole(1, MOST_QUEUE_PAIRS)] = option(
+        "1",
+        "Queue pairs from one rank to another, among which each message is cut; ROUTES=ecmp sends "
+        "them by different ways",
+        flags="--queue-pairs",
     )
     dtype: Annotated[str, kinds.one_of("element type", DTYPES)] = option(
         "float32", "Element type of the tensors: float32 or int32", flags="--dtype"

@@ -49,7 +49,7 @@ def about(
         yield f"hosts also send the packets of {spec.cross_traffic}"
     if is_path(spec.program):
         yield f"switches run {spec.program}"
-    yield from _sparsity(spec)
+    yield from _unusual(spec)
 
 
 def explained(options: Mapping[str, Any], collective: Collective) -> Iterator[str]:
@@ -70,9 +70,11 @@ def has_switch_sums(options: Mapping[str, Any]) -> bool:
     return any(name in SYSTEMS for name in options["algos"])
 
 
-def _sparsity(spec: CollectiveSpec) -> Iterator[str]:
-    """Yield a line on sparsity, compression and servers, if there are any of them."""
+def _unusual(spec: CollectiveSpec) -> Iterator[str]:
+    """Yield a line on queue pairs, sparsity, compression and servers, if they are unusual."""
     phrases = []
+    if spec.queue_pairs > 1:
+        phrases.append(f"messages cut among {spec.queue_pairs} queue pairs")
     if spec.density != 1:
         phrases.append(
             f"{100 * spec.density:g} % of the elements are not zero, in runs of {spec.cluster}, "
