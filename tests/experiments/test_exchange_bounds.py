@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.topologies.pair_links import PairLinks
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.routing import routes
+from ringleaf.topologies.ways import RouteLinks, least_ps
 
 TOPOLOGIES = [
     "leafspine,leaves=2,spines=1,hosts=1",
@@ -59,3 +61,20 @@ def test_blocks_of_pairs_are_followed_one_after_the_other(monkeypatch: pytest.Mo
     monkeypatch.setattr(exchange, "_BLOCK", 40)
 
     assert by_pairs(graph, 16, 64) == expected_ps
+
+
+@given(
+    rates=st.lists(st.integers(1, 400), min_size=1, max_size=6),
+    packets=st.integers(1, 5),
+    last_bytes=st.integers(84, 4178),
+)
+def test_a_message_alone_takes_as_long_as_by_its_way(
+    rates: list[int], packets: int, last_bytes: int
+) -> None:
+    """Links may be of any rates: the packets wait in front of the slowest one."""
+    first_bytes = 4178 if packets > 1 else last_bytes
+    sizes = first_bytes, (packets - 1) * first_bytes + last_bytes, last_bytes
+    way = RouteLinks(0, tuple(rate * 10**9 for rate in rates))
+    times_ps = [[[least_ps(size, rate) for rate in way.rates_bps]] for size in sizes]
+
+    assert exchange._alone_ps(np.array(times_ps, np.int64)).tolist() == [way.alone_ps(*sizes)]
