@@ -19,7 +19,7 @@ from itertools import chain, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.collectives.rows import AGGREGATE, REDUCE, Column
+from ringleaf.collectives.rows import AGGREGATE, REDUCE, Column, Columns
 from ringleaf.collectives.schedule import Collective, Schedule, check
 
 EVERYONE = -1
@@ -165,10 +165,14 @@ def _follow(schedule: Schedule, collective: Collective, root: int) -> Faults:
     demand = demands(collective, schedule.ranks, schedule.chunks, root)
     cells = np.zeros((schedule.ranks, schedule.chunks), np.bool_)
     if schedule.circulant is not None and turns(demand):
-        _, rows = schedule.circulant.of_chunk(0)
         alone = _Contents(schedule.ranks, schedule.ranks, 1)
-        alone.run(_Moves(rows.step, rows.src, rows.dst, rows.start, rows.op, ()))
+        alone.run(_Moves.of_rows(schedule.circulant.of_chunk(0)[1]))
         if not alone.faults(demand[:, :1]).any():
+            return Faults(cells, None)
+    if schedule.pipelined is not None and (demand == demand[:, :1]).all():
+        one = _Contents(schedule.ranks, schedule.places, 1)
+        one.run(_Moves.of_rows(schedule.pipelined.way))
+        if not one.faults(demand[:, :1]).any():
             return Faults(cells, None)
     words = -(-schedule.ranks // 64)
     together = max(_BLOCK_BYTES // (2 * 8 * words * schedule.places), 1)
@@ -201,8 +205,12 @@ class _Moves:
 
     @classmethod
     def of(cls, schedule: Schedule) -> _Moves:
-        """Return a schedule's rows, ordered by chunk."""
-        rows = schedule.columns.by_chunk()
+        """Return a schedule's rows, a chunk each."""
+        return cls.of_rows(schedule.columns.by_chunk())
+
+    @classmethod
+    def of_rows(cls, rows: Columns) -> _Moves:
+        """Return rows of one chunk each."""
         step, src, dst, chunk, _, op, _ = rows.arrays
         if rows.groups:
             sizes = np.ones(len(rows), np.int64)

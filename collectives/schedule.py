@@ -62,6 +62,7 @@ from ringleaf.collectives.collective import (
     check_root,
     check_segments,
 )
+from ringleaf.collectives.pipelined_rows import PipelinedRows
 from ringleaf.collectives.rows import (
     AGGREGATE,
     ALL_OPS,
@@ -143,6 +144,21 @@ class Schedule:
         if not isinstance(rows, CirculantRows) or self.servers or self.scratch:
             return None
         return rows if rows.ranks == self.ranks == self.chunks else None
+
+    @property
+    def pipelined(self) -> PipelinedRows | None:
+        """The rows, if each chunk goes the way of the one before, a step behind it."""
+        rows = self.rows
+        if not isinstance(rows, PipelinedRows) or rows.chunks != self.chunks:
+            return None
+        return rows
+
+    @property
+    def distinct(self) -> Columns:
+        """The rows, without those that only repeat others with other ranks, chunks or steps."""
+        if self.circulant is not None:
+            return self.circulant.first
+        return self.columns if self.pipelined is None else self.pipelined.way
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
@@ -239,8 +255,7 @@ def check(schedule: Schedule) -> None:
 
 def _make_sense(schedule: Schedule) -> bool:
     """Return whether the rows are sorted by step and name existing nodes and chunks."""
-    circulant = schedule.circulant
-    rows = schedule.columns if circulant is None else circulant.first
+    rows = schedule.distinct
     transfers = rows.take(rows.op != AGGREGATE)
     ends = np.stack([transfers.src, transfers.dst])
     return bool(

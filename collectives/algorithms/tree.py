@@ -15,6 +15,7 @@ from ringleaf.collectives.algorithms.common.binary_tree import (
     up_and_down,
 )
 from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
+from ringleaf.collectives.pipelined_rows import PipelinedRows, pipelined
 from ringleaf.collectives.schedule import (
     Collective,
     Columns,
@@ -22,7 +23,6 @@ from ringleaf.collectives.schedule import (
     check_ranks,
     check_segments,
 )
-from ringleaf.collectives.symmetric_rows import SymmetricRows
 from ringleaf.collectives.symmetry import Symmetry
 
 
@@ -40,13 +40,13 @@ def tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
     check_segments("tree_allreduce", segments)
     edges, levels = in_order_edges(ranks), height(in_order_edges(ranks))
 
-    def make(chosen: Sequence[TreeEdge]) -> Columns:
-        return up_and_down(chosen, range(segments), levels).in_steps()
+    def way(chosen: Sequence[TreeEdge]) -> Columns:
+        return up_and_down(chosen, range(1), levels).in_steps()
 
-    count = 2 * len(edges) * segments
-    symmetry = _symmetry(ranks, edges, make, count)
-    steps = segments - 1 + 2 * levels if edges else 0
-    rows = SymmetricRows(symmetry, lambda: make(edges), rows=count, steps=steps)
+    symmetry = _symmetry(
+        ranks, edges, lambda own: pipelined(way(own), segments), 2 * len(edges) * segments
+    )
+    rows = PipelinedRows(symmetry, way(edges), segments)
     return Schedule(Collective.ALLREDUCE, "tree", ranks, segments, rows)
 
 

@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from ringleaf.collectives.circulant import CirculantRows
 from ringleaf.collectives.cost import AlphaBeta
-from ringleaf.collectives.rows import AGGREGATE, Column, Columns
+from ringleaf.collectives.pipelined_rows import PipelinedRows, pipelined
+from ringleaf.collectives.rows import AGGREGATE, ChunkRows, Column, Columns
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.core.tensors import Array
@@ -121,6 +122,9 @@ class Bounds:
         circulant = schedule.circulant
         if circulant is not None and moved_bytes is None and elements >= schedule.chunks > 1:
             return self._turned_ps(circulant, np.diff(edges) * element_bytes)
+        times = np.ones(schedule.chunks, np.int64)
+        if schedule.pipelined is not None and moved_bytes is None:
+            schedule, edges, times = _of_each_size(schedule, schedule.pipelined, edges)
         rows = schedule.columns
         sizes = (edges[rows.stop] - edges[rows.start]) * element_bytes
         if moved_bytes is not None:
@@ -144,12 +148,14 @@ class Bounds:
             )
             demands[place] = self._demand(schedule.algorithm, asked)
             alone_ps[place] = demands[place].alone_ps
-        times = least_times(rows, alone_ps, schedule.places, schedule.chunks)
-        loads = self._loads(hops, sizes[goes], times.begin_ps[goes], times.after_ps[goes])
+        least = least_times(rows, alone_ps, schedule.places, schedule.chunks)
+        loads = self._loads(
+            hops, sizes[goes], times[hops.start], least.begin_ps[goes], least.after_ps[goes]
+        )
         for place, needs in demands.items():
-            begin_ps, after_ps = int(times.begin_ps[place]), int(times.after_ps[place])
+            begin_ps, after_ps = int(least.begin_ps[place]), int(least.after_ps[place])
             loads.merge(needs.loads, begin_ps, after_ps)
-        return max(times.end_ps, loads.least_ps())
+        return max(least.end_ps, loads.least_ps())
 
     def _turned_ps(self, rows: CirculantRows, sizes: Column) -> int:
         """Return the largest of the bounds of a circulant schedule, given its chunks' bytes."""
@@ -252,12 +258,15 @@ class Bounds:
         by_message: Column = np.array(times, np.int64)[kind_of]
         return by_message
 
-    def _loads(self, hops: Columns, sizes: Column, begin: Column, after: Column) -> Loads:
+    def _loads(
+        self, hops: Columns, sizes: Column, times: Column, begin: Column, after: Column
+    ) -> Loads:
         """Return the loads of all messages together; those between two hosts are one flow.
 
         Args:
             hops: Messages between hosts.
             sizes: Bytes of each.
+            times: How many messages each stands for.
             begin: Earliest begin of each, in ps.
             after: Least time that follows the arrival of each, in ps.
         """
@@ -268,7 +277,7 @@ class Bounds:
         line_bytes = np.array([self.line_bytes(size) for size in distinct.tolist()], np.int64)
         total = np.zeros(len(pairs), np.int64)
         begin_ps, after_ps = (np.full_like(total, FOREVER_PS) for _ in range(2))
-        np.add.at(total, pair_of, line_bytes[size_of])
+        np.add.at(total, pair_of, line_bytes[size_of] * times)
         np.minimum.at(begin_ps, pair_of, begin)
         np.minimum.at(after_ps, pair_of, after)
         return self._carried(pairs, total, begin_ps, after_ps)
@@ -291,3 +300,15 @@ class Bounds:
                 loads, dst, {pair % hosts: PlannedFlow(*flow) for pair, *flow in group}
             )
         return loads
+
+
+def _of_each_size(
+    schedule: Schedule, rows: PipelinedRows, edges: Column
+) -> tuple[Schedule, Column, Column]:
+    """Return a pipeline with one chunk of each size, its chunks' edges, and how many are alike.
+
+    Chunks never meet, so those of one size have the same least times, whatever their steps.
+    """
+    sizes, counts = np.unique(np.diff(edges), return_counts=True)
+    few = replace(schedule, chunks=len(sizes), rows=ChunkRows(pipelined(rows.way, len(sizes))))
+    return few, np.concatenate(([0], np.cumsum(sizes))), counts

@@ -497,6 +497,8 @@ def open_level(words: Words, at: int) -> int:
         row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
         if not words[row + IS_FIXED]:
             level = max(level, words[row + LEVEL])
+    if level == NONE:
+        return NONE
     for i in range(words[at + MET_LINKS]):
         link = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
         words[link + GROWING] = 0
@@ -518,30 +520,51 @@ def share_of(words: Words, link: int) -> float:
 
 
 @inline
+def count_growing(words: Words, at: int, level: int) -> int:
+    """Return how many of the rows of flows met that are of a level have no rate yet."""
+    growing = 0
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        growing += not words[row + IS_FIXED] and words[row + LEVEL] == level
+    return growing
+
+
+@inline
 def fill_level(words: Words, at: int, level: int) -> None:
     """Give the flows of a level their rates."""
-    floats = as_floats(words)
-    while True:
+    growing = count_growing(words, at, level)
+    while growing > 0:
         share = np.inf
         for i in range(words[at + MET_LINKS]):
             share = min(
                 share, share_of(words, link_row(words, at, words[words[at + MET_LINKS_AT] + i]))
             )
-        for i in range(words[at + MET_LINKS]):
-            link = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
-            words[link + IS_FULL] = share_of(words, link) <= share * (1 + TOLERANCE)
-        growing = fixed = 0
-        for i in range(words[at + MET_FLOWS]):
-            row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
-            if not words[row + IS_FIXED] and words[row + LEVEL] == level:
-                growing += 1
-                if floats[row + PEAK] <= share * floats[row + WEIGHT]:
-                    fixed += 1
-                    fix(words, at, row, floats[row + PEAK], NONE)
-        if growing == 0:
-            return
+        fixed = fix_at_peak(words, at, level, share)
         if fixed == 0:
-            fix_full(words, at, level, share)
+            note_full(words, at, share)
+            fixed = fix_full(words, at, level, share)
+        growing -= fixed
+
+
+@inline
+def fix_at_peak(words: Words, at: int, level: int, share: float) -> int:
+    """Give the flows their peaks whose share is no less; return how many rows."""
+    floats, fixed = as_floats(words), 0
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        grows = not words[row + IS_FIXED] and words[row + LEVEL] == level
+        if grows and floats[row + PEAK] <= share * floats[row + WEIGHT]:
+            fixed += 1
+            fix(words, at, row, floats[row + PEAK], NONE)
+    return fixed
+
+
+@inline
+def note_full(words: Words, at: int, share: float) -> None:
+    """Note which links are full at a rate by weight."""
+    for i in range(words[at + MET_LINKS]):
+        link = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
+        words[link + IS_FULL] = share_of(words, link) <= share * (1 + TOLERANCE)
 
 
 @inline
@@ -554,15 +577,17 @@ def whole(rate: float) -> float:
 
 
 @inline
-def fix_full(words: Words, at: int, level: int, share: float) -> None:
-    """Give the flows of full links what they have now."""
-    floats = as_floats(words)
+def fix_full(words: Words, at: int, level: int, share: float) -> int:
+    """Give the flows of full links what they have now; return how many rows."""
+    floats, fixed = as_floats(words), 0
     for i in range(words[at + MET_FLOWS]):
         row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
         if not words[row + IS_FIXED] and words[row + LEVEL] == level:
             limit = full_link(words, at, row)
             if limit != NONE:
+                fixed += 1
                 fix(words, at, row, whole(share * floats[row + WEIGHT]), limit)
+    return fixed
 
 
 @inline
@@ -578,8 +603,20 @@ def full_link(words: Words, at: int, row: int) -> int:
 
 
 @inline
+def give_peaks(words: Words, at: int) -> None:
+    """Give all flows met their peaks."""
+    floats = as_floats(words)
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        floats[row + RATE], words[row + LIMIT] = floats[row + PEAK], NONE
+
+
+@inline
 def give_rates(words: Words, at: int) -> None:
-    """Give all flows met their rates, level by level."""
+    """Give all flows met their rates, level by level; their peaks, if no link limits any."""
+    if words[at + MET_LINKS] == 0:
+        give_peaks(words, at)
+        return
     level = open_level(words, at)
     while level >= 0:
         fill_level(words, at, level)

@@ -17,6 +17,13 @@ from ringleaf.switches.engine.queues import CLASS_BYTES
 @inline
 def count_bin(words: Words, at: int, port: int, owner: int, now_ps: int, size: int) -> None:
     """Add the bytes of an owner that go on a line to the current bin."""
+    row = find_bin(words, at, now_ps)
+    words[row + port * words[at + s.OWNERS] + owner] += size
+
+
+@inline
+def find_bin(words: Words, at: int, now_ps: int) -> int:
+    """Return the place of the current bin's row, after making bins as wide as it takes."""
     bins = words[at + s.BINS]
     rows = words[at + s.PORTS] * words[at + s.OWNERS]
     start = words[at + s.BINS_AT]
@@ -28,8 +35,7 @@ def count_bin(words: Words, at: int, port: int, owner: int, now_ps: int, size: i
         for to in range(start + bins // 2 * rows, start + bins * rows):
             words[to] = 0
         words[at + s.BIN_PS] *= 2
-    row = start + since_ps // words[at + s.BIN_PS] * rows
-    words[row + port * words[at + s.OWNERS] + owner] += size
+    return start + since_ps // words[at + s.BIN_PS] * rows
 
 
 @inline

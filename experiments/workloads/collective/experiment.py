@@ -19,6 +19,7 @@ from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.queue_pairs import over_queue_pairs
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.collectives.symmetry import Exchange
 from ringleaf.core.compiling import working_s
 from ringleaf.core.tensors import Array, as_result
 from ringleaf.core.units import PS_PER_S, format_count, format_size
@@ -429,6 +430,8 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         classes = getattr(network, "classes", None)
         if classes is not None and self.ranks > MOST_JUDGED:
             return self.limits.symmetric_ps(schedule, inputs, classes)
+        if classes is not None and isinstance(classes.symmetry, Exchange):
+            return self.limits.exchange_ps(inputs)
         return self.limits.bound_ps(schedule, inputs, network.slots)
 
     def _with_error(

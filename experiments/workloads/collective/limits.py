@@ -19,6 +19,7 @@ from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD
+from ringleaf.topologies.routing import routes
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -112,6 +113,21 @@ class CollectiveLimits:
         return symmetric.least_ps(
             *(classes, edges, self._item_bytes, self._spec.mtu_bytes, self._bounds.line_bytes)
         )
+
+    def exchange_ps(self, inputs: RankInputs) -> int:
+        """Return the least time of an exchange whose messages all have one size, in elements.
+
+        It is that of `bound_ps`.
+        """
+        from ringleaf.experiments.bounds import exchange  # loads compiled code
+        from ringleaf.topologies.pair_links import PairLinks
+
+        mtu_bytes, line_bytes = self._spec.mtu_bytes, self._bounds.line_bytes
+        size_bytes = inputs.elements // self._ranks * self._item_bytes
+        first_bytes, last_bytes = min(size_bytes, mtu_bytes), (size_bytes - 1) % mtu_bytes + 1
+        sizes = line_bytes(first_bytes), line_bytes(size_bytes), line_bytes(last_bytes)
+        pairs = PairLinks(self._graph, routes(self._graph))
+        return exchange.exchange_ps(pairs, self._ranks, sizes)
 
     def floor_ps(self, algorithm: Algorithm, schedule: Schedule, inputs: RankInputs) -> int:
         """Return the least time of any algorithm with the same adders: switches, or only hosts."""

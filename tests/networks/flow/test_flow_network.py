@@ -165,6 +165,18 @@ def test_series_have_all_bytes() -> None:
         assert result.link_series[link].sum() == size_bytes
 
 
+def test_a_message_has_as_many_bytes_in_each_bin_as_of_its_time() -> None:
+    """On all links of its way, and its acknowledgements on theirs: to a byte for each bin."""
+    result = run(star(2), copies(2, (0, 1)), 1_000_000, has_data=False)
+    data_ps = result.link_bytes["h0", "s0"] * BYTE_PS
+
+    assert data_ps > 10 * result.bin_ps
+    for link, series in result.link_series.items():
+        until_ps = (1 + np.arange(len(series))) * result.bin_ps
+        so_far = result.link_bytes[link] * np.minimum(until_ps / data_ps, 1)
+        assert np.abs(np.cumsum(series) - so_far).max() <= len(series), link
+
+
 def test_flows_are_hashed_to_the_ports_that_packets_take() -> None:
     graph = build("fattree,k=4", rate_bps=RATE_BPS, delay_ps=DELAY_PS)
     schedule = copies(16, *((src, (src + 5) % 16) for src in range(16)))
