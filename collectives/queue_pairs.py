@@ -23,10 +23,11 @@ def over_queue_pairs(schedule: Schedule, count: int) -> Schedule:
     """
     if count < 1:
         raise ScheduleError(f"{schedule.algorithm}: queue pairs must be >= 1, got {count}")
-    rows = schedule.columns
-    if count == 1 or (rows.op == AGGREGATE).any():
+    if count == 1:
+        return schedule  # whose rows need not be there
+    if (schedule.columns.op == AGGREGATE).any():
         return schedule
-    rows = rows.by_chunk()
+    rows = schedule.columns.by_chunk()
     part = np.tile(np.arange(count), len(rows))
     cut = rows.take(np.repeat(np.arange(len(rows)), count))
     start = cut.start * count + part

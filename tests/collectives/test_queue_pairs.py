@@ -48,3 +48,12 @@ def test_each_queue_pair_has_an_equal_part_of_each_message() -> None:
 def test_none_is_refused() -> None:
     with pytest.raises(ScheduleError, match="ring: queue pairs must be >= 1, got 0"):
         over_queue_pairs(ALGORITHMS["ring"].build(3), 0)
+
+
+@pytest.mark.parametrize("name", ["ring", "alltoall", "hierring", "halvingdoubling"])
+def test_one_queue_pair_needs_no_rows_of_very_many_ranks(name: str) -> None:
+    """A ring of 65,536 has 8.6 billion rows, which nobody makes."""
+    hierarchy = (32, 2048)
+    whole = ALGORITHMS[name].build(1 << 16, size_bytes=1 << 20, hierarchy=hierarchy)
+
+    assert over_queue_pairs(whole, 1) is whole
