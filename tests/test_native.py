@@ -22,7 +22,7 @@ from ringleaf.core.compiled import (
     inline,
 )
 from ringleaf.core.native_types import ARENA
-from ringleaf.core.views import prefetch, window
+from ringleaf.core.views import look_up_bytes, number_at, prefetch, put_number, span, window
 
 pytestmark = pytest.mark.skipif(UNCOMPILED, reason="nothing is compiled under NUMBA_DISABLE_JIT")
 
@@ -51,6 +51,98 @@ def test_arrays_are_read_and_written_in_place() -> None:
     assert arena.lanes[6:9].tolist() == [0xFFFFFFFF, 0, 0]
     assert arena.bytes[6:9].tolist() == [0, 200, 0]
     assert arena.memory[7] == 200
+
+
+def _numbers(bytes_: Any, tables: Any, found: Any) -> None:
+    """Find two numbers of each length, and write the first back behind the bytes read."""
+    at = span(bytes_, 1, 40)
+    found[0], found[1] = number_at(at, 2, 1), look_up_bytes(tables, 1, number_at(at, 2, 1), 1)
+    found[2], found[3] = number_at(at, 2, 2), look_up_bytes(tables, 1, number_at(at, 2, 2), 2)
+    found[4], found[5] = number_at(at, 2, 3), look_up_bytes(tables, 1, number_at(at, 2, 3), 3)
+    found[6], found[7] = number_at(at, 2, 4), look_up_bytes(tables, 1, number_at(at, 2, 4), 4)
+    found[8], found[9] = number_at(at, 2, 5), look_up_bytes(tables, 1, number_at(at, 2, 5), 5)
+    found[10], found[11] = number_at(at, 2, 6), look_up_bytes(tables, 1, number_at(at, 2, 6), 6)
+    found[12], found[13] = number_at(at, 2, 7), look_up_bytes(tables, 1, number_at(at, 2, 7), 7)
+    found[14], found[15] = number_at(at, 2, 8), look_up_bytes(tables, 1, number_at(at, 2, 8), 8)
+    put_number(bytes_, 50, found[14], 1)
+    put_number(bytes_, 51, found[14], 2)
+    put_number(bytes_, 53, found[14], 3)
+    put_number(bytes_, 56, found[14], 4)
+    put_number(bytes_, 60, found[14], 5)
+    put_number(bytes_, 65, found[14], 6)
+    put_number(bytes_, 71, found[14], 7)
+    put_number(bytes_, 78, found[14], 8)
+
+
+_compiled_numbers = compiled(types.void(types.uint8[::1], types.uint32[::1], types.uint64[::1]))(
+    _numbers
+)
+
+
+@given(st.binary(min_size=8, max_size=8))
+def test_numbers_of_bytes_are_as_python_has_them(data: bytes) -> None:
+    """Big-endian, of 1 to 8 bytes, and their low bytes written; uncompiled likewise."""
+    tables = np.random.default_rng(1).integers(0, 1 << 32, 9 * 256, np.uint32)
+    written = b"".join(data[-count:] for count in range(1, 9))
+    for function in (_numbers, _compiled_numbers):
+        bytes_, found = np.full(90, 77, np.uint8), np.zeros(16, np.uint64)
+        bytes_[3:11] = np.frombuffer(data, np.uint8)
+        function(bytes_, tables, found)
+        parts = [data[:count] for count in range(1, 9)]
+        assert found[::2].tolist() == [int.from_bytes(part, "big") for part in parts]
+        sums = [[tables[256 * (1 + i) + byte] for i, byte in enumerate(part)] for part in parts]
+        assert found[1::2].tolist() == [np.bitwise_xor.reduce(each) for each in sums]
+        assert bytes_[50:86].tobytes() == written
+        assert (bytes_[[0, 1, 2, 11, 49, 86, 89]] == 77).all()
+
+
+@compiled(types.uint64(types.int64, types.uint64))
+def _change_type(small: int, large: Any) -> Any:
+    total = np.uint64(0)
+    for i in range(2):
+        if i == 0:
+            value: Any = small
+            total += np.uint64(value)
+        else:
+            value = large
+            total += value
+    return total
+
+
+@compiled(types.float64(types.int64, types.float64))
+def _add(whole: int, part: float) -> float:
+    return (whole + whole) + (part + part)
+
+
+_BEGIN = 5
+
+
+@compiled(types.int64(types.int64))
+def _count_on(times: int) -> int:
+    value = _BEGIN
+    for i in range(times):
+        value = value + i
+    return value
+
+
+def test_variables_may_change_their_type_and_begin_with_a_constant() -> None:
+    """A variable of `int64`, then of `uint64`, is never a float, which has 53 bits."""
+    assert _change_type(2, 2**63 + 1) == 2**63 + 3
+    assert [_count_on(0), _count_on(4)] == [5, 11]
+
+
+def test_integers_and_floats_are_added_as_what_they_are() -> None:
+    assert _add(1, 0.25) == 2.5
+
+
+@compiled(types.int64(types.int64), rare=True)
+def _fail(number: int) -> int:
+    return number.nothing  # type: ignore[attr-defined,no-any-return]
+
+
+def test_what_does_not_compile_says_why() -> None:
+    with pytest.raises(Exception, match="Unknown attribute 'nothing' of type int64"):
+        _fail(1)
 
 
 def test_an_arena_that_has_moved_is_another() -> None:

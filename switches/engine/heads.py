@@ -80,20 +80,6 @@ def sum_from(arena: Arena, row: Words, head: Bytes, start: int, bits: int) -> np
 
 
 @inline
-def read_word(head: Bytes, at: int, start: int, width: int) -> np.uint64:
-    """Return the `width` (at most 64) bits from bit `start` after byte `at` on."""
-    first, end = at + start // 8, start + width
-    word = np.uint64(head[first]) & np.uint64(0xFF >> start % 8)
-    last = at + (end - 1) // 8
-    for i in range(first + 1, last):
-        word = (word << _U8) | np.uint64(head[i])
-    spare = -end % 8
-    if last == first:
-        return word >> np.uint64(spare)
-    return (word << np.uint64(8 - spare)) | (np.uint64(head[last]) >> np.uint64(spare))
-
-
-@inline
 def write_word(head: Bytes, at: int, start: int, width: int, word: np.uint64) -> None:
     """Write the low `width` (at most 64) bits from bit `start` after byte `at` on."""
     end = start + width

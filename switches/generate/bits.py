@@ -24,10 +24,7 @@ def read_bits(code: FunctionCode, where: str, offset: int, width: int) -> list[s
     end = offset + width
     while end > offset:
         start = max(offset, end - 64)
-        if width > 64:  # by calls: code for each byte would take long to compile
-            words.append(f"read_word(head, {where}, {start}, {end - start})")
-        else:
-            words.append(_read_word(code, where, start, end))
+        words.append(_read_word(code, where, start, end))
         end = start
     return words
 
@@ -45,20 +42,27 @@ def sign_extended(code: FunctionCode, words: list[str], width: int) -> list[str]
 
 
 def _read_word(code: FunctionCode, where: str, start: int, end: int) -> str:
-    last = (end - 1) // 8
+    first, last = start // 8, (end - 1) // 8
     spare = 8 * (last + 1) - end  # bits of the last byte after the value
-    parts = []
-    for byte in range(start // 8, last + 1):
-        shift = 8 * (last - byte) - spare
-        value = f"U(head[{_plus(where, byte)}])"
-        if shift:
-            op = "<<" if shift > 0 else ">>"
-            value = f"({value} {op} {code.u(abs(shift))})"
-        parts.append(value)
-    joined = parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
-    if start % 8 == 0:
-        return joined
-    return f"({joined} & {code.u((1 << (end - start)) - 1)})"
+    if last - first == 8:  # of a number of 9 bytes, the first one's bits would be shifted out
+        high = f"(U(head[{_plus(where, first)}]) << {code.u(64 - spare)})"
+        value = f"({high} | {_shifted(code, _number(where, first + 1, last), spare)})"
+    else:
+        value = _shifted(code, _number(where, first, last), spare)
+    if start % 8 == 0 or end - start == 64:
+        return value
+    return f"({value} & {code.u((1 << (end - start)) - 1)})"
+
+
+def _number(where: str, first: int, last: int) -> str:
+    """Return code of the number that bytes of the head are, which is compiled as one statement."""
+    if first == last:
+        return f"U(head[{_plus(where, first)}])"
+    return f"number_at(head, {_plus(where, first)}, {last - first + 1})"
+
+
+def _shifted(code: FunctionCode, value: str, bits: int) -> str:
+    return f"({value} >> {code.u(bits)})" if bits else value
 
 
 def _plus(where: str, amount: int) -> str:
@@ -72,6 +76,12 @@ def write_bits(
 ) -> None:
     """Write the low `width` bits of a value to the head, `offset` bits after byte `where`."""
     end = offset + width
+    if offset % 8 == width % 8 == 0 and width > 8:
+        for i, word in enumerate(words[: -(-width // 64)]):  # the rest are signs
+            size = min(8, width // 8 - 8 * i)
+            at = _plus(where, end // 8 - 8 * i - size)
+            code.add(f"put_number(head, {at}, {word}, {size})")
+        return
     if width > 64:
         code.add(f"write_words(head, {where}, {offset}, {width}, {tuple_of(words)})")
         return

@@ -191,16 +191,16 @@ def _bytes(code: FunctionCode, pieces: list[InputPiece], bits: int) -> list[str]
 
 
 def _crc(code: FunctionCode, calculation: Calculation, pieces: list[InputPiece], bits: int) -> str:
-    data = _bytes(code, pieces, bits)
-    table = f"{calculation.algorithm}_{len(data)}"
-    code.globals[table] = f"crc_tables({calculation.algorithm!r}, {len(data)})"
-    terms = [
-        f"{table}[{byte} + {code.u(256 * i)}]" if i else f"{table}[{byte}]"
-        for i, byte in enumerate(data)
-    ]
-    code.add(f"crc = U({terms[0]})")
-    for term in terms[1:]:
-        code.add(f"crc ^= U({term})")
+    count = -(-bits // 8)
+    table = f"{calculation.algorithm}_{count}"
+    code.globals[table] = f"crc_tables({calculation.algorithm!r}, {count})"
+    if all(piece.offset % 8 == piece.width % 8 == 0 for piece in pieces):
+        parts = [(piece.code, piece.offset // 8, piece.width // 8) for piece in pieces]
+    else:
+        parts = [(byte, i, 1) for i, byte in enumerate(_bytes(code, pieces, bits))]
+    code.add(f"crc = {code.u(0)}")
+    for value, first, size in parts:
+        code.add(f"crc ^= look_up_bytes({table}, {first}, {value}, {size})")
     return "crc"
 
 

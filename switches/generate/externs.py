@@ -69,8 +69,11 @@ def _access(
         inside = inside and f"{at} < {code.u(array.size)}"
     where = at if cells.stride == 1 else f"{at} * {code.u(cells.stride)}"
     row, base = ("cells", "cells_at") if cells.in_lanes else ("state", "state_at")
-    starts = range(cells.start, cells.start + cells.words)
-    return [f"{row}[{base} + {code.u(start)} + {where}]" for start in starts], inside
+    place = f"{base} + {code.u(cells.start)} + {where}"
+    if cells.words > 1:
+        place = code.expressions.named([place])[0]
+    more = [f"{row}[{place} + {code.u(i)}]" for i in range(1, cells.words)]
+    return [f"{row}[{place}]", *more], inside
 
 
 def register_read(code: FunctionCode, primitive: Primitive) -> None:
@@ -83,7 +86,8 @@ def register_read(code: FunctionCode, primitive: Primitive) -> None:
         _note_outside(code, primitive)
         return
     with _guarded(code, inside, primitive):
-        code.set_unsigned(target, [f"U({word})" for word in cell], array.width)
+        words = [f"U({word})" for word in cell] if len(cell) == 1 else cell
+        code.set_unsigned(target, words, array.width)
 
 
 def register_write(code: FunctionCode, primitive: Primitive) -> None:

@@ -60,7 +60,6 @@ from ringleaf.switches.engine.heads import (
     pull,
     read_lanes_8,
     read_lanes_16,
-    read_word,
     sum_from,
     write_lanes_8,
     write_lanes_16,
@@ -89,18 +88,25 @@ from ringleaf.switches.engine.multiword import (
     shift_words_right,
     subtract_words,
 )
-from ringleaf.core.views import swap_items, window
+from ringleaf.core.views import (
+    look_up_bytes,
+    number_at,
+    put_number,
+    span,
+    swap_items,
+    window,
+)
 
 U = np.uint64
 I = np.int64
 '''
 
 OPEN = f"""words = arena.words
-row = window(words, words[ROWS_AT] + packet * ROW_WORDS, ROW_WORDS)
+row = span(words, words[ROWS_AT] + packet * ROW_WORDS, ROW_WORDS)
 head = window(arena.bytes, words[HEADS_AT] + packet * words[HEAD_BYTES], words[HEAD_BYTES])
-fields = window(arena.fields, words[FIELDS_AT] + row[PHV] * words[FIELD_COUNT], words[FIELD_COUNT])
-lanes = window(arena.lanes, words[LANES_AT] + row[PHV] * words[LANE_COUNT], words[LANE_COUNT])
-block = window(words, at, {{size}})
+fields = span(arena.fields, words[FIELDS_AT] + row[PHV] * words[FIELD_COUNT], words[FIELD_COUNT])
+lanes = span(arena.lanes, words[LANES_AT] + row[PHV] * words[LANE_COUNT], words[LANE_COUNT])
+block = span(words, at, {{size}})
 state = arena.fields
 cells = arena.lanes
 state_at = U(block[{STATE_AT}])

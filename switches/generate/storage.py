@@ -7,6 +7,7 @@ fields, lies in the packet's row of `arena.lanes`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ from ringleaf.switches.source import (
     HeaderSource,
     ProgramSource,
 )
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 SHORTEST_RUN = 8  # like fields in a row that count as lanes
 LANE_WIDTHS = (8, 16, 32)  # bits
@@ -169,9 +172,16 @@ class Storage:
         return (f"lanes[{lane.index}]",) if lane is not None else self.names(field)
 
     def assign(self, field: FieldSource, words: list[str]) -> str:
-        """Return the statement that gives the field these words."""
+        """Return the statements that give the field these words, on one line.
+
+        They are one statement of tuples, which takes long to compile, only if a word is made of
+        one that has its new value by then.
+        """
         targets = self.places(field)
         assert len(targets) == len(words), f"{field} has {format_count(len(targets), 'word')}"
+        if all(set(targets[:i]).isdisjoint(_NAME.findall(word)) for i, word in enumerate(words)):
+            pairs = zip(targets, words, strict=True)
+            return "; ".join(f"{target} = {word}" for target, word in pairs)
         values = ", ".join(words) if len(words) <= LONGEST_TUPLE else tuple_of(words)
         return f"{', '.join(targets)} = {values}"
 

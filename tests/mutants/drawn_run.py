@@ -27,7 +27,8 @@ LATE_SHARE = 0.5  # of these limits, within which tests must end that a change m
 FOR_COMPILER = (
     "ringleaf/core/compiled.py", "ringleaf/core/machine_code.py", "ringleaf/core/native_types.py",
     "ringleaf/core/compiler/arenas.py", "ringleaf/core/compiler/build.py",
-    "ringleaf/core/compiler/numba_blas.py", "ringleaf/core/compiler/views.py",
+    "ringleaf/core/compiler/numba_blas.py", "ringleaf/core/compiler/operators.py",
+    "ringleaf/core/compiler/pipeline.py", "ringleaf/core/compiler/views.py",
 )  # fmt: skip
 """Files that only compiled code needs: the first of their tests run compiled."""
 MOST_COMPILED = 2  # files of tests

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_json import A, B, do, program, table, value, write
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_cases import PROGRAMS
 
+from ringleaf.core import views
 from ringleaf.errors import ConfigError
+from ringleaf.switches.engine import hashing
 from ringleaf.switches.generate import calculations, doubts, generate, jumps, parser_primitives
 from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.endings import SET_BETWEEN
@@ -185,6 +187,33 @@ def test_a_sum_closes_ranks_where_headers_are_not_there(
     padded = bits + "0" * (-len(bits) % 16)
     words = [int(padded[at : at + 16], 2) for at in range(0, len(padded), 16)]
     assert int(names["total"]) % 65535 == sum(words) % 65535
+
+
+@pytest.mark.parametrize("algorithm", ["crc32", "crc64_custom"])
+@pytest.mark.parametrize("unit", [1, 8])
+@settings(max_examples=20)
+@given(draw=st.data())
+def test_a_crc_is_that_of_the_bytes_that_its_pieces_are(
+    algorithm: str, unit: int, draw: st.DataObject
+) -> None:
+    """Pieces of whole bytes are looked up at once, others byte by byte, padded with zeros."""
+    code = code_of(TABLES)
+    sizes = draw.draw(st.lists(st.integers(1, 64 // unit), min_size=1, max_size=4))
+    pieces, bits = [], ""
+    names: dict[str, Any] = {"np": np} | vars(views) | vars(hashing)
+    for number, size in enumerate(sizes):
+        width = unit * size
+        value_of = draw.draw(st.integers(0, (1 << width) - 1))
+        pieces.append(InputPiece(f"p{number}", len(bits), width, None))
+        names[f"p{number}"] = np.uint64(value_of)
+        bits += f"{value_of:0{width}b}"
+    calculation = Calculation("c", algorithm, (), False)
+    result = calculations._crc(code, calculation, pieces, len(bits))
+    constants = [*code.constants.lines(), *(f"{k} = {v}" for k, v in code.globals.items())]
+    exec("\n".join(constants), names)
+    exec(dedent("\n".join(code.lines.lines)), names)
+    data = int(bits + "0" * (-len(bits) % 8), 2).to_bytes(-(-len(bits) // 8), "big")
+    assert names[result] == hashing.crc(algorithm, data)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from ringleaf.switches.generate import (
 from ringleaf.switches.generate.marks import LineMark, MarkedLine, marked_lines
 from ringleaf.switches.generate.parser import ParserWriter
 from ringleaf.switches.generate.state import assertion_label
+from ringleaf.switches.generate.storage import Storage
 from ringleaf.switches.generate.usage import Touched
 from ringleaf.switches.source import (
     PSA,
@@ -68,10 +69,11 @@ class Lines:
     [
         (0, 8, "U(head[at])"),
         (8, 16, "U(head[at + 1])"),
-        (0, 16, "((U(head[at]) << 8) | U(head[at + 1]))"),
+        (0, 16, "number_at(head, at, 2)"),
         (0, 7, "(U(head[at]) >> 1)"),
         (1, 8, "(U(head[at]) & 127)"),
-        (4, 15, "(((U(head[at]) << 7) | (U(head[at + 1]) >> 1)) & 2047)"),
+        (4, 15, "((number_at(head, at, 2) >> 1) & 2047)"),
+        (4, 68, "((U(head[at]) << 60) | (number_at(head, at + 1, 8) >> 4))"),
         (12, 14, "((U(head[at + 1]) >> 2) & 3)"),
     ],
 )
@@ -125,7 +127,7 @@ def test_marks_are_of_the_lines_of_each_function() -> None:
     [
         ("3", 0, 8, ["head[3] = (w & 255)"]),
         ("at", 0, 8, ["head[at + 0] = (w & 255)"]),
-        ("3", 8, 16, ["head[4] = ((w >> 8) & 255)", "head[5] = (w & 255)"]),
+        ("3", 8, 16, ["put_number(head, 4, w, 2)"]),
         ("3", 4, 4, ["head[3] = (U(head[3]) & 240) | (w & 15)"]),
         ("3", 2, 4, ["head[3] = (U(head[3]) & 195) | ((w & 15) << 2)"]),
         (
@@ -136,6 +138,7 @@ def test_marks_are_of_the_lines_of_each_function() -> None:
                 "head[5] = (U(head[5]) & 15) | ((w & 15) << 4)",
             ],
         ),
+        ("at", 8, 88, ["put_number(head, at + 4, w, 8)", "put_number(head, at + 1, v, 3)"]),
         ("3", 1, 65, ["write_words(head, 3, 1, 65, (w, v,))"]),
     ],
 )
@@ -147,17 +150,13 @@ def test_bytes_that_a_field_fills_are_written_without_being_read(
     assert code.written == lines
 
 
-def test_a_field_of_64_bits_is_no_call() -> None:
+def test_a_field_of_whole_words_is_one_statement_per_word() -> None:
     code: Any = Lines()
-    bits.write_bits(code, "0", 0, 64, ("w",))
-    assert code.written == [
-        f"head[{i}] = {f'((w >> {56 - 8 * i})' if i < 7 else '(w'} & 255)" for i in range(8)
-    ]
-    assert bits.read_bits(CODE, "0", 0, 64) == [bits._read_word(CODE, "0", 0, 64)]
+    bits.write_bits(code, "0", 0, 64, ("w", "sign"))
+    assert code.written == ["put_number(head, 0, w, 8)"]
+    assert bits.read_bits(CODE, "0", 0, 64) == ["number_at(head, 0, 8)"]
     assert bits.read_bits(CODE, "9", 3, 130) == [
-        "read_word(head, 9, 69, 64)",
-        "read_word(head, 9, 5, 64)",
-        "read_word(head, 9, 3, 2)",
+        bits._read_word(CODE, "9", start, end) for start, end in ((69, 133), (5, 69), (3, 5))
     ]
     assert bits._read_word(CODE, "7", 8, 16) == "U(head[8])"
 
@@ -381,3 +380,20 @@ def test_a_value_set_is_asked_for_the_keys_words(widths: tuple[int, ...], text: 
     state: Any = SimpleNamespace(widths=(8, 4))
     found = selects._test(state, transition("b", value_set="V"), [["k0"], ["k1"]])
     assert found == text
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("g_w0", "u_0"), "f_w0 = g_w0; f_w1 = u_0"),
+        (("(f_w0 ^ g_w0)", "(f_w1 ^ g_w1)"), "f_w0 = (f_w0 ^ g_w0); f_w1 = (f_w1 ^ g_w1)"),
+        (("f_w1", "f_w0"), "f_w0, f_w1 = f_w1, f_w0"),
+        (("u_0", "(f_w1 | (f_w0 >> u_1))"), "f_w0, f_w1 = u_0, (f_w1 | (f_w0 >> u_1))"),
+        (("f_w01", "f_w00"), "f_w0 = f_w01; f_w1 = f_w00"),
+    ],
+)
+def test_words_are_assigned_one_by_one_unless_one_needs_what_another_was(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], line: str
+) -> None:
+    monkeypatch.setattr(Storage, "places", lambda *_: ("f_w0", "f_w1"))
+    assert Storage.assign(object.__new__(Storage), FieldSource("h", "f"), [*words]) == line

@@ -15,6 +15,7 @@ from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu import CPUContext
 from numba.core.errors import NumbaError, NumbaExperimentalFeatureWarning
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic, overload, register_jitable, typeof_impl
 
 from ringleaf.core import compiling, native_types
@@ -28,8 +29,15 @@ from ringleaf.core.compiled import (
     helpers,
     replacements,
 )
-from ringleaf.core.compiler import atomics, numba_blas, stacks, views  # noqa: F401 - they tell Numba
+from ringleaf.core.compiler import (  # noqa: F401 - they tell Numba
+    atomics,
+    numba_blas,
+    operators,
+    stacks,
+    views,
+)
 from ringleaf.core.compiler.arenas import ARENA, data_of
+from ringleaf.core.compiler.pipeline import FewPasses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,16 +59,22 @@ _OPTIONS: dict[str, Any] = {
     "_nrt": False,
     "no_cfunc_wrapper": True,
     "no_cpython_wrapper": True,
+    "pipeline_class": FewPasses,
 }
 
 
 def ready() -> None:
-    """Tell Numba of all helpers and replacements that have been marked."""
+    """Tell Numba of all helpers and replacements that have been marked.
+
+    It reads its own, too, so that a process that is forked to compile need not.
+    """
     while helpers:
         register_jitable(**_OPTIONS)(helpers.pop())
     while replacements:
         function, maker = replacements.pop()
         overload(function, jit_options=_OPTIONS, strict=False)(maker)
+    for context in (cpu_target.typing_context, cpu_target.target_context):
+        context.refresh()
 
 
 def compile_object(function: Compiled) -> tuple[str, bytes]:
@@ -70,7 +84,7 @@ def compile_object(function: Compiled) -> tuple[str, bytes]:
         CompileError: If it does not compile.
     """
     ready()
-    with global_compiler_lock, _without_executables() as optimise:
+    with global_compiler_lock, operators.remembered(), _without_executables() as optimise:
         [result] = _dispatcher(function).overloads.values()
         library = result.library
         library._ensure_finalized()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
@@ -16,7 +18,11 @@ from ringleaf.core.views import (
     float32_at,
     int8_at,
     int64_at,
+    look_up_bytes,
+    number_at,
     prefetch,
+    put_number,
+    span,
     swap_items,
     uint32_at,
     window,
@@ -40,6 +46,17 @@ def _type_window(_context: Any) -> Any:
 def _lower_window(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     data = _data(context, builder, signature.args[0], args[0], args[1])
     return _view(context, builder, signature.return_type, data, args[2])
+
+
+@type_callable(span)
+def _type_span(_context: Any) -> Any:
+    return lambda array, start, count: ArenaArray(array.dtype)
+
+
+@lower_builtin(span, types.Array, types.Integer, types.Integer)
+@lower_builtin(span, ArenaArray, types.Integer, types.Integer)
+def _lower_span(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return _data(context, builder, signature.args[0], args[0], args[1])
 
 
 def _view(context: Any, builder: Any, kind: Any, data: Any, count: Any) -> Any:
@@ -94,6 +111,96 @@ def _type_as_floats(_context: Any) -> Any:
 @lower_builtin(as_floats, ArenaArray)
 def _lower_as_floats(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+
+class _OfBytes(AbstractTemplate):  # type: ignore[misc]
+    """A function whose last argument is a literal: it is so many instructions, and no loop."""
+
+    prefer_literal = True
+    result: types.Type
+    own: tuple[types.Type, ...]
+    """The types of the arguments between the first and the last."""
+
+    def generic(self, args: Any, _kws: Any) -> Any:
+        """Return the signature; None: these are no such arguments."""
+        if len(args) != len(self.own) + 2 or not isinstance(args[-1], types.IntegerLiteral):
+            return None
+        return signature(self.result, args[0], *self.own, args[-1])
+
+
+@infer_global(number_at)
+class _NumberAt(_OfBytes):
+    result, own = types.uint64, (types.intp,)
+
+
+@infer_global(put_number)
+class _PutNumber(_OfBytes):
+    result, own = types.none, (types.intp, types.uint64)
+
+
+@infer_global(look_up_bytes)
+class _LookUpBytes(_OfBytes):
+    result, own = types.uint64, (types.intp, types.uint64)
+
+
+_WORD = ir.IntType(64)
+
+
+def _parts(builder: Any, first: Any, count: int) -> Iterator[tuple[Any, int]]:
+    """Give pointers to integers of 4, 2 or 1 bytes (or 8) that are `count` bytes together.
+
+    With each comes by how many bits it lies above the number's lowest bit.
+    """
+    at = 0
+    for size in (8, 4, 2, 1):
+        if count & size:
+            place = builder.gep(first, [ir.Constant(_WORD, at)])
+            at += size
+            yield builder.bitcast(place, ir.IntType(8 * size).as_pointer()), 8 * (count - at)
+
+
+def _turned(builder: Any, value: Any) -> Any:
+    """Reverse the bytes of an integer."""
+    return builder.bswap(value) if value.type.width > 8 else value
+
+
+@lower_builtin(number_at, types.Any, types.Integer, types.IntegerLiteral)
+def _lower_number_at(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    first = _data(context, builder, signature.args[0], args[0], args[1])
+    number = ir.Constant(_WORD, 0)
+    for place, shift in _parts(builder, first, signature.args[2].literal_value):
+        part = _turned(builder, builder.load(place, align=1))
+        if part.type != _WORD:
+            part = builder.shl(builder.zext(part, _WORD), ir.Constant(_WORD, shift))
+        number = builder.or_(number, part)
+    return number
+
+
+@lower_builtin(put_number, types.Any, types.Integer, types.Integer, types.IntegerLiteral)
+def _lower_put_number(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    first = _data(context, builder, signature.args[0], args[0], args[1])
+    for place, shift in _parts(builder, first, signature.args[3].literal_value):
+        part = args[2]
+        if place.type.pointee != _WORD:
+            part = builder.lshr(part, ir.Constant(_WORD, shift))
+            part = builder.trunc(part, place.type.pointee)
+        builder.store(_turned(builder, part), place, align=1)
+    return context.get_dummy_value()
+
+
+@lower_builtin(look_up_bytes, types.Any, types.Integer, types.Integer, types.IntegerLiteral)
+def _lower_look_up_bytes(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    start = builder.mul(args[1], ir.Constant(_WORD, 256))
+    first = _data(context, builder, signature.args[0], args[0], start)
+    found = ir.Constant(_WORD, 0)
+    count = signature.args[3].literal_value
+    for i in range(count):
+        shift = ir.Constant(_WORD, 8 * (count - 1 - i))
+        byte = builder.and_(builder.lshr(args[2], shift), ir.Constant(_WORD, 0xFF))
+        place = builder.add(byte, ir.Constant(_WORD, 256 * i))
+        item = builder.load(builder.gep(first, [place]))
+        found = builder.xor(found, item if item.type == _WORD else builder.zext(item, _WORD))
+    return found
 
 
 @type_callable(prefetch)
