@@ -70,11 +70,11 @@ def look_up_bytes(tables: Any, first: int, value: Any, count: int) -> Any:
         value: The number; its highest byte is the first.
         count: A literal, 1 to 8.
     """
-    found = 0
+    folded = 0
     for i in range(count):
         byte = int(value) >> 8 * (count - 1 - i) & 0xFF
-        found ^= int(tables[256 * (first + i) + byte])
-    return np.uint64(found)
+        folded ^= int(tables[256 * (first + i) + byte])
+    return np.uint64(folded)
 
 
 def prefetch(array: Any, at: int) -> None:

@@ -192,15 +192,15 @@ def _lower_put_number(context: Any, builder: Any, signature: Any, args: Any) -> 
 def _lower_look_up_bytes(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     start = builder.mul(args[1], ir.Constant(_WORD, 256))
     first = _data(context, builder, signature.args[0], args[0], start)
-    found = ir.Constant(_WORD, 0)
+    folded = ir.Constant(_WORD, 0)
     count = signature.args[3].literal_value
     for i in range(count):
         shift = ir.Constant(_WORD, 8 * (count - 1 - i))
         byte = builder.and_(builder.lshr(args[2], shift), ir.Constant(_WORD, 0xFF))
         place = builder.add(byte, ir.Constant(_WORD, 256 * i))
         item = builder.load(builder.gep(first, [place]))
-        found = builder.xor(found, item if item.type == _WORD else builder.zext(item, _WORD))
-    return found
+        folded = builder.xor(folded, item if item.type == _WORD else builder.zext(item, _WORD))
+    return folded
 
 
 @type_callable(prefetch)
