@@ -31,7 +31,7 @@ class PipelinedRows(SymmetricRows):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells these rows from others."""
+        """The key that tells these rows from others."""
         return self.way.digest, self.chunks, "pipelined"
 
     @property

@@ -154,7 +154,7 @@ class CircuitPlan:
 
 
 class CircuitDecisions:
-    """What a controller decides in one run after the other.
+    """The decisions of a controller, in one run after the other.
 
     Args:
         plan: The topology's circuits.

@@ -44,7 +44,7 @@ NETWORKS = "flow", "virtual"
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is wrong, and what may be taken out because of it.
+    """Faults, and what may be taken out because of them.
 
     Attributes:
         faults: What is wrong, as typed.

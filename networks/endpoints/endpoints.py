@@ -371,7 +371,7 @@ class Endpoints:
 
     @property
     def rebuilders(self) -> dict[int, Rebuilder]:
-        """What builds groups' trees again, by group, of those that can have others."""
+        """The builders of new trees, by group, for groups that can have others."""
         rebuilders = {
             group: getattr(each, "rebuilder", None) for group, each in self.aggregators.items()
         }

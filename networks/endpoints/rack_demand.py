@@ -18,7 +18,7 @@ Words = npt.NDArray[np.int64]
 
 
 class PairTraffic(NamedTuple):
-    """What hosts have sent one another so far, by queue pair; those that come later are behind.
+    """The traffic between hosts so far, by queue pair; those that come later are behind.
 
     Bytes are counted in whole packets, as queue pairs do.
     """

@@ -56,11 +56,6 @@ class FlowTroubles:
 
     def _check(self) -> None:
         for each in self._usual:
-            if isinstance(each, LinkLoss) and each.loss not in (None, 1.0):
-                raise ConfigError(
-                    f"faults: no fluid model covers loss, got {100 * (each.loss or 0):g}%; take "
-                    "net=virtual"
-                )
             if isinstance(each, LinkLoss) and self._layout.has_streams:
                 raise ConfigError(
                     "faults: no fluid model covers aggregation by switches on links that fail, "

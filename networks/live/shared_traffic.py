@@ -11,7 +11,7 @@ from ringleaf.networks.endpoints.rack_demand import PairTraffic
 
 
 class SharedTraffic:
-    """What each host has sent to each other one; a host's process notes its own.
+    """The traffic from each host to each other one; a host's process notes its own.
 
     Args:
         hosts: Number of hosts.

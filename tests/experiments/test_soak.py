@@ -68,7 +68,7 @@ def test_links_are_as_they_were_when_trouble_is_over(outages: int, bursts: int, 
 def test_links_that_stay_down_leave_all_joined_and_routes_know_of_them(
     lasting: int, seed: int
 ) -> None:
-    """Of two leaves and two spines one link is spare, and which one is drawn."""
+    """One link of two leaves and two spines is spare, and which one is drawn."""
     graph = build("leafspine,leaves=2,spines=2,hosts=1")
     links = [pair for edge in graph.edges for pair in (edge, edge[::-1])]
     found = Disturbances(lasting=lasting, restarts=1, mends=1).draw(

@@ -182,7 +182,7 @@ def test_all_times_of_circuits_are_longer_in_a_slower_network() -> None:
     assert str(circuits.at_scale(1000)) == "helios,period=300ms,dead=25ms,drain=50ms,senders=run"
 
 
-# What hosts have sent.
+# Traffic of hosts.
 
 
 class Pairs:

@@ -190,7 +190,7 @@ def test_old_sums_do_not_count_where_switches_have_other_children(link: str) -> 
 
 @pytest.mark.parametrize("topo", [CLOS, RACK])
 def test_a_switch_that_no_tree_leads_around_may_restart(topo: str) -> None:
-    """What s0 has added up is lost, and added up again when it is known to be back."""
+    """The sums of s0 are lost, and added up again when it is known to be back."""
     case = Case(topo=topo, faults="s0 down at 10us for 5us", elements=60_000)
     outcome, sums = case.run()
     assert sums == exact(case)

@@ -115,7 +115,7 @@ def test_topoopts_rings_and_ways() -> None:
 
 
 def test_topoopts_release_has_rings_alone_at_strides_of_a_geometric_row() -> None:
-    """Of 16 racks with four ports the candidates nearest to 1, 2.5, 6.1 and 15 are taken."""
+    """With 16 racks and four ports the candidates from 1, 2.5, 6.1 and 15 on are taken."""
     found = topoopt_release.decide(demand(4, racks=16, steps=(EVEN,), has_core=False), 0)
 
     assert {(b - a) % 16 for a, b in found.ports} == {1, 3, 7, 15}

@@ -1,4 +1,4 @@
-"""What Numba knows of operators on numbers, looked up once.
+"""Operators on numbers, as Numba knows them, looked up once.
 
 For each addition of a program Numba asks all of NumPy's and its own kinds of addition again which
 of them takes these types, and makes an error of each that does not: half of the time to type it.
