@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import finsy as fy
 import networkx as nx
@@ -20,7 +21,7 @@ from ringleaf.topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
 from ringleaf.topologies.arrays import SwitchArrays
 from ringleaf.topologies.detours import Pair, turns
 from ringleaf.topologies.graph import index, link, neighbors, port
-from ringleaf.topologies.route_table import Ports, PortSets, RouteTable
+from ringleaf.topologies.route_table import Ports, PortSets, RouteTable, renumbered
 from ringleaf.topologies.routing import dealt, routes
 
 FORWARDING_TABLES = ("ipv4_lpm", "ecmp_nexthop", "detours", "ecn_threshold")
@@ -69,29 +70,83 @@ def forwarding_rows(
     Raises:
         TopologyError: If a switch can't reach a host, or an address does not fit.
     """
-    threshold = fy.P4TableEntry(
-        "ecn_threshold", action=_marking_action(ecn), is_default_action=True
-    )
-    ways = routes(graph) if table is None else table
-    if not ecmp:
-        ways = dealt(graph, ways)
-    places = _Places.of(graph, ways.arrays)
-    names = ways if only is None else only
-    return {switch: [*_routes(graph, switch, places, ways), threshold] for switch in names}
+    return Forwarding(graph, ecmp=ecmp, ecn=ecn).rows(table, only)
+
+
+class Forwarding:
+    """Makes the items of a topology's switches, again and again as routes change.
+
+    Arguments are those of `forwarding_rows`.
+    """
+
+    def __init__(self, graph: nx.Graph[str], *, ecmp: bool, ecn: Marking) -> None:
+        self.graph = graph
+        self._ecmp = ecmp
+        self._threshold = fy.P4TableEntry(
+            "ecn_threshold", action=_marking_action(ecn), is_default_action=True
+        )
+        self._places: _Places | None = None
+        self._own: dict[str, _OwnHosts] = {}
+
+    def rows(
+        self, table: RouteTable | None = None, only: Collection[str] | None = None
+    ) -> dict[str, list[Item]]:
+        """Return the items by switch; errors are those of `forwarding_rows`."""
+        ways = routes(self.graph) if table is None else table
+        if not self._ecmp:
+            ways = dealt(self.graph, ways)
+        if self._places is None:
+            self._places = _Places.of(self.graph, ways.arrays)
+        names = ways if only is None else only
+        return {name: [*self._routes(name, self._places, ways), self._threshold] for name in names}
+
+    def _routes(self, switch: str, places: _Places, ways: RouteTable) -> Iterator[TableRows]:
+        """Yield all rows of one switch: its own hosts by address, other hosts by prefix."""
+        own = self._own.get(switch)
+        if own is None:
+            own = self._own[switch] = _OwnHosts.of(self.graph, switch, places, ways.arrays)
+        groups = _Groups(own.dmac, own.salt)
+        turned = turns(self.graph, switch)
+        port_sets = ways.port_sets(switch)
+        yield _lpm(
+            places.address[own.ranks],
+            own.whole,
+            port_sets.of_host[own.ranks],
+            port_sets.sets,
+            groups,
+        )
+        targets = np.zeros(len(places.order), bool)
+        targets[[index(dst) for _, dst in turned]] = True
+        remote = _remote(own.others, port_sets, places, targets, groups)
+        detours = _detours(self.graph, turned, groups)
+        yield groups.rows()
+        yield detours
+        yield remote
 
 
 def route_updates(before: Sequence[Item], after: Sequence[Item]) -> list[fy.P4TableEntry]:
     """Return the updates, with finsy's verbs, by which a switch's routes become others."""
-    old, new = ({_key(each): each for each in entities_of(items)} for items in (before, after))
+    old, new = _by_match(before), _by_match(after)
     return [
-        *(-each for key, each in old.items() if key not in new),
-        *(~each for key, each in new.items() if key in old and each != old[key]),
-        *(+each for key, each in new.items() if key not in old),
+        *(-_entity(*each) for key, each in old.items() if key not in new),
+        *(~_entity(*each) for key, each in new.items() if key in old and each[1] != old[key][1]),
+        *(+_entity(*each) for key, each in new.items() if key not in old),
     ]
 
 
-def _key(entry: fy.P4TableEntry) -> tuple[object, ...]:
-    return entry.table_id, *sorted((entry.match or {}).items())
+def _by_match(items: Sequence[Item]) -> dict[tuple[object, ...], tuple[Item, Any]]:
+    """Return each entry's rows and content, or the entity itself twice, by what it matches."""
+    written: dict[tuple[object, ...], tuple[Item, Any]] = {}
+    for item in items:
+        if isinstance(item, TableRows):
+            written |= {(item.table, *each[:2]): (item, each) for each in item.contents()}
+        else:
+            written[item.table_id, *sorted((item.match or {}).items())] = item, item
+    return written
+
+
+def _entity(item: Item, content: Any) -> fy.P4TableEntry:
+    return item.entity(content) if isinstance(item, TableRows) else item
 
 
 def _marking_action(ecn: Marking) -> fy.P4TableAction:
@@ -182,18 +237,46 @@ class _Places:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _OwnHosts:
+    """A switch's neighbours, which are the same for all routes.
+
+    Attributes:
+        dmac: By port, the address of the interface at the other end.
+        salt: The number that makes it split flows unlike other switches.
+        ranks: Its own hosts, and `others` those of other switches, in their order.
+        whole: (own hosts,) the length of their prefixes.
+    """
+
+    dmac: Mapping[int, int]
+    salt: int
+    ranks: Words
+    others: Words
+    whole: Fields
+
+    @classmethod
+    def of(
+        cls, graph: nx.Graph[str], switch: str, places: _Places, arrays: SwitchArrays
+    ) -> _OwnHosts:
+        """Return them for a switch."""
+        is_own = arrays.at[places.order] == arrays.number[switch]
+        dmac = {
+            number: mac(graph, peer, port(graph, peer, switch))
+            for number, peer in neighbors(graph, switch).items()
+        }
+        ranks = places.order[is_own]
+        whole = np.full(len(ranks), 32, np.uint64)
+        return cls(dmac, salt(switch), ranks, places.order[~is_own], whole)
+
+
 class _Groups:
     """The actions that send from one switch, and the rows of its `ecmp_nexthop`.
 
     Each group of ports has a run of rows.
     """
 
-    def __init__(self, graph: nx.Graph[str], switch: str) -> None:
-        self._dmac = {
-            number: mac(graph, peer, port(graph, peer, switch))
-            for number, peer in neighbors(graph, switch).items()
-        }
-        self._salt = salt(switch)
+    def __init__(self, dmac: Mapping[int, int], salt: int) -> None:
+        self._dmac, self._salt = dmac, salt
         self._bases: dict[Ports, int] = {}
         self._rows = 0
 
@@ -221,26 +304,6 @@ class _Groups:
             np.zeros(len(numbers), np.int64),
             np.array(arguments, np.uint64).reshape(-1, 2),
         )
-
-
-def _routes(
-    graph: nx.Graph[str], switch: str, places: _Places, ways: RouteTable
-) -> Iterator[TableRows]:
-    """Yield all rows of one switch: its own hosts by address, other hosts by prefix."""
-    groups = _Groups(graph, switch)
-    turned = turns(graph, switch)
-    port_sets = ways.port_sets(switch)
-    is_own = ways.arrays.at[places.order] == ways.arrays.number[switch]
-    own, others = places.order[is_own], places.order[~is_own]
-    whole = np.full(len(own), 32, np.uint64)
-    yield _lpm(places.address[own], whole, port_sets.of_host[own], port_sets.sets, groups)
-    targets = np.zeros(len(places.order), bool)
-    targets[[index(dst) for _, dst in turned]] = True
-    remote = _remote(others, port_sets, places, targets, groups)
-    detours = _detours(graph, turned, groups)
-    yield groups.rows()
-    yield detours
-    yield remote
 
 
 def _remote(
@@ -283,7 +346,9 @@ def _lpm(
     kinds = 2 * sets.astype(np.int64)
     if turned is not None:
         kinds += turned
-    met, first, kind = np.unique(kinds, return_index=True, return_inverse=True)
+    met, kind = renumbered(kinds)
+    first = np.zeros(len(met), np.int64)
+    first[kind[::-1]] = np.arange(len(kind) - 1, -1, -1)
     actions = np.zeros((len(met), 4), np.uint64)
     for place in np.argsort(first).tolist():  # groups get their rows in the order of routes
         number = int(met[place])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -169,8 +170,18 @@ def dealt_sets(
     machine, gpu = np.divmod(np.arange(len(arrays.hosts)), gpus)
     block = blocks[port_sets.of_host]
     turn = (machine // block + gpu // block) % counts[port_sets.of_host]
-    dealt, of_host = np.unique(choices[port_sets.of_host, turn], return_inverse=True)
+    dealt, of_host = renumbered(choices[port_sets.of_host, turn])
     return PortSets([(port,) for port in dealt.tolist()], of_host.astype(np.int32))
+
+
+def renumbered(values: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """Return the different values in order, and the place among them of each: small numbers from 0.
+
+    It is `np.unique` with inverses, without its sort.
+    """
+    is_used = np.zeros(int(values.max(initial=0)) + 1, bool)
+    is_used[values] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[values]
 
 
 def _distinct(allowed: npt.NDArray[np.bool_], ports: Numbers) -> tuple[list[Ports], Numbers]:
@@ -196,5 +207,5 @@ def _with_own(arrays: SwitchArrays, switch: int, sets: list[Ports], of_leaf: Num
         return PortSets(sets, of_host.astype(np.int32))
     of_host[own] = len(sets) + np.arange(len(own))
     sets = [*sets, *((port,) for port in arrays.host_port[own].tolist())]
-    used, of_host = np.unique(of_host, return_inverse=True)  # nobody else goes to this leaf
+    used, of_host = renumbered(of_host)  # nobody else goes to this leaf
     return PortSets([sets[place] for place in used.tolist()], of_host.astype(np.int32))

@@ -75,6 +75,7 @@ SERIES_BYTES = 4 << 10  # per direction of a link and row of the table: bytes ca
 HOPS_PER_S = 2.5e6  # queue pairs' packets
 SYSTEMS_GAIN = 2.0  # packets of systems take half of what their costs say, which are older
 SEND_S = 2.2e-6  # per message: when it is posted, and when it has come
+FLOW_S = 4e-6  # per message that is a flow, whatever its size
 SENT_BYTES_PER_S = 2.5e9  # of all messages: copied and added
 LOGGED_BYTES = 260  # per packet and link of a run that is explained
 MOST_LOGGED = 12_000_000
@@ -372,15 +373,22 @@ def count_threads(spec: NetworkSpec, packets_s: float, cores: int) -> int:
     return min(cores, MOST_THREADS) if packets_s > LONG_S else 1
 
 
+def carried_s(spec: NetworkSpec, packet_hops: int, messages: int, hops_per_s: float) -> float:
+    """Return the time by one thread of what a network carries: of packets, or of flows."""
+    return messages * FLOW_S if spec.net == FLOW else packet_hops / hops_per_s
+
+
 def _packets_s(
     spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int, packet_hops: int
 ) -> float:
     """Return the time of packets, by one thread."""
     if algorithm.in_network:
-        return packet_hops / (SYSTEMS_GAIN * costs_of(algorithm).hops_per_s)
+        hops_per_s = SYSTEMS_GAIN * costs_of(algorithm).hops_per_s
+        return carried_s(spec, packet_hops, 2 * ranks, hops_per_s)  # up a tree, and down
+    sent = _sent(spec, algorithm, ranks, size_bytes)
     return (
-        packet_hops / HOPS_PER_S
-        + SEND_S * _sent(spec, algorithm, ranks, size_bytes)
+        carried_s(spec, packet_hops, sent, HOPS_PER_S)
+        + SEND_S * sent
         + sent_bytes(algorithm, ranks, size_bytes) * spec.has_data / SENT_BYTES_PER_S
     )
 

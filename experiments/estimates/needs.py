@@ -13,6 +13,7 @@ from ringleaf.experiments.estimates.estimate import (
     SWITCH_BYTES,
     Estimate,
     Need,
+    carried_s,
     count_threads,
 )
 from ringleaf.experiments.estimates.machine import free_bytes
@@ -41,7 +42,14 @@ def network_bytes(counts: Counts, switch_bytes: int = SWITCH_BYTES) -> int:
     )
 
 
-def estimate_of_hops(spec: NetworkSpec, hops: int, setup_s: float) -> Estimate:
-    """Estimate the time of a run from its packets' arrivals, and from all else that it does."""
-    cores, packets_s = count_cores(), hops / HOPS_PER_S
+def estimate_of_hops(spec: NetworkSpec, hops: int, messages: int, setup_s: float) -> Estimate:
+    """Estimate the time of a run from its packets' arrivals, and from all else that it does.
+
+    Args:
+        spec: The run.
+        hops: Arrivals of packets.
+        messages: Messages, which are what counts on a network of flows.
+        setup_s: The time of all else.
+    """
+    cores, packets_s = count_cores(), carried_s(spec, hops, messages, HOPS_PER_S)
     return Estimate(0, hops, setup_s, packets_s, count_threads(spec, packets_s, cores), cores)

@@ -18,7 +18,7 @@ from ringleaf.core.tensors import Array
 from ringleaf.core.units import FOREVER_PS, PS_PER_NS
 from ringleaf.networks.circuit_plan import CircuitDecisions, CircuitPlan
 from ringleaf.networks.endpoints.rack_demand import PairTraffic
-from ringleaf.networks.forwarding import forwarding_rows, route_updates
+from ringleaf.networks.forwarding import Forwarding, route_updates
 from ringleaf.networks.live.client import DaemonCommands
 from ringleaf.networks.live.members import listen, say
 from ringleaf.networks.mininet.control_process import hear_start, is_over
@@ -52,7 +52,8 @@ class LiveCircuits:
         door: Door,
         commands: DaemonCommands,
     ) -> None:
-        self._plan, self._options, self._door, self._commands = plan, options, door, commands
+        self._plan, self._door, self._commands = plan, door, commands
+        self._forwarding = Forwarding(plan.graph, ecmp=options.ecmp, ecn=options.ecn)
         self._decisions = CircuitDecisions(plan, read)
         self._planned = Planned()
         # A message might be too long for what the process has to tell.
@@ -171,16 +172,7 @@ class LiveCircuits:
         self._keys = keys
 
     def _routes(self, circuits: Circuits, only: Sequence[str] | None = None) -> dict[str, Any]:
-        ways, options = self._plan.ways, self._options
-        return dict(
-            forwarding_rows(
-                self._plan.graph,
-                ecmp=options.ecmp,
-                ecn=options.ecn,
-                table=ways.table(circuits),
-                only=only,
-            )
-        )
+        return self._forwarding.rows(self._plan.ways.table(circuits), only)
 
     @property
     def _now_ps(self) -> int:

@@ -14,7 +14,7 @@ from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.holdings import Updates
 from ringleaf.ina.table_updates import changed
-from ringleaf.networks.forwarding import forwarding_rows, program_entities, route_updates
+from ringleaf.networks.forwarding import Forwarding, program_entities, route_updates
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.switches.p4runtime.table_rows import Item
 from ringleaf.switches.program import Program
@@ -69,6 +69,7 @@ class SwitchSet:
         self.switches: dict[str, Switch] = {}
         self.items: dict[str, list[Item]] = {}
         self._routes: dict[str, list[Item]] = {}  # which come first of a switch's items
+        self._forwarding: Forwarding | None = None
         self._keys: dict[str, Hashable] = {}
         self._steps: dict[tuple[str, Hashable, Hashable], RouteStep] = {}
 
@@ -81,7 +82,7 @@ class SwitchSet:
             table: The topology's routes.
         """
         options, graph = self._options, self._graph
-        rows = forwarding_rows(graph, ecmp=options.ecmp, ecn=options.ecn, table=table)
+        rows = self._forwarding_of(graph).rows(table)
         for number, (name, program) in enumerate(self.programs.items()):
             own = options.assigned[name].entities if name in options.assigned else None
             usual = [*rows[name], *program_entities(options.switch_program, graph, name)]
@@ -135,14 +136,7 @@ class SwitchSet:
         ]
         moving = [step for step in steps if step[2] is None or step[1] != step[2]]
         new = [step for step in moving if None in step or step not in self._steps]
-        options = self._options
-        rows = forwarding_rows(
-            graph,
-            ecmp=options.ecmp,
-            ecn=options.ecn,
-            table=table,
-            only=[name for name, _, _ in new],
-        )
+        rows = self._forwarding_of(graph).rows(table, [name for name, _, _ in new])
         for step in new:
             name = step[0]
             updates = route_updates(self._routes[name], rows[name])
@@ -151,6 +145,12 @@ class SwitchSet:
         for step in moving:
             self._take(step[0], self._steps[step])
             self._keys[step[0]] = step[2]
+
+    def _forwarding_of(self, graph: nx.Graph[str]) -> Forwarding:
+        """Return what makes a topology's rows: of the last one that was asked for."""
+        if self._forwarding is None or self._forwarding.graph is not graph:
+            self._forwarding = Forwarding(graph, ecmp=self._options.ecmp, ecn=self._options.ecn)
+        return self._forwarding
 
     def _take(self, name: str, step: RouteStep) -> None:
         """Write the messages by which a switch's routes become others."""

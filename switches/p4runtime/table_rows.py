@@ -18,6 +18,9 @@ from ringleaf.switches.p4runtime.schema import Schema, TableInfo
 Call = tuple[str, tuple[str, ...]]
 """An action and its parameters, by name."""
 
+Content = tuple[tuple[Any, ...], int, Call, tuple[int, ...]]
+"""An entry's values to match, priority, action, and arguments."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows:
@@ -47,25 +50,29 @@ class TableRows:
 
     def entities(self) -> Iterator[fy.P4TableEntry]:
         """Yield the entries as finsy's entities, in order."""
-        keys = list(self.match)
+        return (self.entity(content) for content in self.contents())
+
+    def contents(self) -> Iterator[Content]:
+        """Yield each entry's content, in order."""
         columns = [_plain(columns) for columns in self.match.values()]
         priorities = [0] * len(self) if self.priority is None else self.priority.tolist()
-        rows = zip(
+        return zip(
             zip(*columns, strict=True) if columns else [()] * len(self),
-            self.action.tolist(),
-            self.arguments.tolist(),
             priorities,
+            [self.calls[number] for number in self.action.tolist()],
+            map(tuple, self.arguments.tolist()),
             strict=True,
         )
-        for values, number, arguments, priority in rows:
-            name, parameters = self.calls[number]
-            by_name = dict(zip(parameters, arguments, strict=False))
-            yield fy.P4TableEntry(
-                self.table,
-                match=fy.P4TableMatch(zip(keys, values, strict=True)),
-                priority=priority,
-                action=fy.P4TableAction(name, **by_name),
-            )
+
+    def entity(self, content: Content) -> fy.P4TableEntry:
+        """Return one of the entries as finsy's entity."""
+        values, priority, (name, parameters), arguments = content
+        return fy.P4TableEntry(
+            self.table,
+            match=fy.P4TableMatch(zip(self.match, values, strict=True)),
+            priority=priority,
+            action=fy.P4TableAction(name, **dict(zip(parameters, arguments, strict=False))),
+        )
 
 
 def _plain(columns: tuple[Fields, ...]) -> list[Any]:

@@ -121,6 +121,27 @@ def test_twice_the_data_of_a_workload_takes_twice_the_tensors() -> None:
     assert tensors("16M") == pytest.approx(2 * tensors("8M"), rel=0.01)
 
 
+@pytest.mark.parametrize("pattern", ["permutation", "incast"])
+def test_flows_take_as_long_whatever_they_carry(pattern: str) -> None:
+    def seconds(net: str, **own: str) -> float:
+        flows = {"workload": "flows", "pattern": pattern, "ranks": "8", "data": "none"}
+        spec = KIND.fitted(KIND.resolve(ON | flows | {"net": net} | own))
+        return KIND.need(spec, count_nodes(spec)).known_s
+
+    assert seconds("flow", flow_sizes="8M") == seconds("flow", flow_sizes="800M")
+    assert seconds("virtual", flow_sizes="800M") > 2 + seconds("virtual", flow_sizes="8M")
+
+
+def test_a_model_by_flows_is_not_foretold_the_minutes_of_its_packets() -> None:
+    def seconds(net: str) -> float:
+        spec = KIND.fitted(KIND.resolve({"workload": "gpt13b", "topo": "fattree,k=8", "net": net}))
+        return KIND.need(spec, count_nodes(spec)).known_s
+
+    by_packets = 12.6e9 * 2 * 2 / 1024 / 1e7  # each parameter's gradient to and fro: seconds
+    assert seconds("virtual") > 5 * by_packets
+    assert seconds("flow") < seconds("virtual") / 10
+
+
 def test_each_rank_of_a_script_takes_its_processes_memory() -> None:
     from ringleaf.experiments.workloads.train.need import need_of_script
     from ringleaf.experiments.workloads.train.spec import TrainSpec

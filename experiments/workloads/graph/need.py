@@ -14,6 +14,7 @@ from ringleaf.experiments.estimates.estimate import (
     Estimate,
     Need,
     costs_of,
+    messages,
     sort_of,
     start_s,
 )
@@ -65,8 +66,18 @@ def estimate_of_work(spec: WorkloadSpec, counts: Counts, matched: Matched, hops:
     )
     per_meeting_s = MEETING_S + CHECKED_S * has_data
     setup_s = SWITCH_S * counts.switches + per_meeting_s * meetings + input_bytes / BYTES_PER_S
-    timed = estimate_of_hops(spec, hops, setup_s)
+    timed = estimate_of_hops(spec, hops, _messages_of_work(spec, matched), setup_s)
     return Estimate(round(memory), hops, setup_s, timed.packets_s, timed.threads, timed.cores)
+
+
+def _messages_of_work(spec: WorkloadSpec, matched: Matched) -> int:
+    """Return the messages of all meetings, by the first algorithm."""
+    algorithm = ALGORITHMS[spec.algos[0]]
+    like = Counter((len(each.ranks), each.size_bytes) for each in matched.meetings)
+    return sum(
+        count * max(messages(algorithm, ranks, size_bytes), 1)
+        for (ranks, size_bytes), count in like.items()
+    )
 
 
 def _tensors_of_work(matched: Matched) -> int:

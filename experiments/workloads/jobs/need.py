@@ -63,7 +63,10 @@ def estimate_of_jobs(spec: JobsSpec, counts: Counts) -> Estimate:
         for job in spec.jobs
     )
     hops = round(sent / spec.mtu_bytes * PATH_LINKS)
-    return estimate_of_hops(spec, hops, SWITCH_S * counts.switches)
+    sends = sum(
+        2 * job.ranks**2 * (job.iterations or longest) * len(job.model.layers) for job in spec.jobs
+    )
+    return estimate_of_hops(spec, hops, sends, SWITCH_S * counts.switches)
 
 
 def _bytes_of_jobs(spec: JobsSpec, counts: Counts, jobs: Sequence[JobSpec], algorithm: str) -> int:
