@@ -145,13 +145,14 @@ def test_hosts_behind_another_switch_share_a_route_and_alike_groups_their_rows()
 
 
 def test_groups_have_their_rows_in_the_order_of_routes() -> None:
-    graph = build("jellyfish,switches=12,degree=4,hosts=1")
+    graph = build("jellyfish,switches=16,degree=4,hosts=1")
+    most = 0
     for name, entries in forwarding_entities(graph).items():
         actions = [each for each in Tables(entries).lpm.values() if each.name == "ecmp"]
         bases = list(dict.fromkeys(each.args["base"] for each in actions))
-        assert len(bases) > 1
         assert bases == sorted(bases), name
-        assert bases[0] == 0
+        most = max(most, len(bases))
+    assert most > 2
 
 
 def test_without_ecmp_there_are_no_groups() -> None:
