@@ -1,4 +1,4 @@
-"""Operators on numbers, as Numba knows them, looked up once.
+"""Functions of numbers and arenas' arrays, as Numba knows them, looked up once.
 
 For each addition of a program Numba asks all of NumPy's and its own kinds of addition again which
 of them takes these types, and makes an error of each that does not: half of the time to type it.
@@ -6,7 +6,6 @@ of them takes these types, and makes an error of each that does not: half of the
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,19 +13,20 @@ from typing import Any
 from numba import types
 from numba.core.types import functions
 
-_OPERATORS = frozenset(value for value in vars(operator).values() if callable(value))
-_PLAIN = (types.Number, types.Boolean, types.IntegerLiteral)
+from ringleaf.core.compiler.arenas import ArenaArray
+
+_PLAIN = (types.Number, types.Boolean, types.IntegerLiteral, ArenaArray)
 
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Have Numba remember meanwhile which operator takes which numbers."""
+    """Have Numba remember meanwhile which function takes which types."""
     kind: Any = functions.BaseFunction
     search = kind.get_call_type
     known: dict[Any, Any] = {}
 
     def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
-        if self.typing_key not in _OPERATORS or not all(isinstance(each, _PLAIN) for each in args):
+        if kws or not all(isinstance(each, _PLAIN) for each in args):
             return search(self, context, args, kws)
         key = id(self), args
         if key not in known:
