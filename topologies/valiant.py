@@ -3,8 +3,8 @@
 Whatever hosts send to whom, links then carry about as much as with traffic of all to all, and ways
 are about twice as long. In a Dragonfly packets go by way of a group, which they enter by its one
 link from theirs. A pair keeps what was drawn for it, as its packets must stay in order. UGAL
-takes such a way only where the router's queue towards the shorter one is long enough. That is left
-out: v1model has lengths of queues in egress, when a packet's port is chosen already.
+takes such a way, packet by packet, only where the router's queue towards the shorter one is long
+enough. That is left out: queue pairs would send again what came out of order.
 
 Source:
     Valiant and Brebner, "Universal schemes for parallel communication", STOC 1981. In a
