@@ -16,6 +16,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.ina.allocation import OWN
 from ringleaf.ina.systems import System
+from ringleaf.topologies.switching.plan import Planned
 from ringleaf.topologies.switching.settings import CircuitSettings
 
 MAX_MTU = 9000  # payload of a jumbo frame
@@ -55,6 +56,7 @@ class NetworkOptions:
     faults: Sequence[NetworkFault] = ()  # of every run
     reroute_ps: int | None = None  # until switches have routes around links that are down
     circuits: CircuitSettings | None = None  # who sets circuits up, and in what times
+    planned: Planned = field(default_factory=Planned)  # of what is played, before circuits are up
     loss: float = 0.0  # probabilities, per packet and link
     duplicate: float = 0.0
     reorder: float = 0.0

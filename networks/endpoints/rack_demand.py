@@ -104,11 +104,7 @@ class RackDemand:
         return self._by_rack(ends, done), self._by_rack(ends, left), pairs
 
     def _by_rack(self, ends: Words, sizes: Words) -> Matrix:
-        matrix = np.zeros((self._racks, self._racks), np.int64)
-        racks = self._rack_of[ends]
-        np.add.at(matrix, (racks[:, 0], racks[:, 1]), sizes)
-        np.fill_diagonal(matrix, 0)
-        return matrix
+        return _between(self._rack_of[ends], sizes, self._racks)
 
     def planned(
         self, schedule: Schedule, nodes: Sequence[int], elements: int, itemsize: int
@@ -121,15 +117,44 @@ class RackDemand:
             elements: Elements of a rank's tensor.
             itemsize: Bytes of an element.
         """
-        rows = schedule.columns
-        messages = rows.dst >= 0
-        starts = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))])
-        sizes = (starts[rows.stop] - starts[rows.start])[messages] * itemsize
-        places = np.array(nodes, np.int64)
-        ends = np.stack([rows.src[messages], rows.dst[messages]], axis=1) % schedule.nodes
-        steps = rows.step[messages]
-        matrices = [
-            self._by_rack(places[ends[steps == step]], sizes[steps == step])
-            for step in np.unique(steps).tolist()
-        ]
-        return Planned(matrices, is_free=schedule.collective is Collective.ALLREDUCE)
+        racks = self._rack_of[np.array(nodes, np.int64)]
+        steps = bytes_by_step(schedule, racks, self._racks, elements, itemsize)
+        if not steps:
+            return Planned()
+        whole: Matrix = np.sum(steps, axis=0, dtype=np.int64)
+        if schedule.collective is not Collective.ALLREDUCE:
+            return Planned(steps, fixed=whole, whole=whole)
+        free = {tuple(range(self._racks)): int(whole.sum())}
+        return Planned(steps, free, fixed=np.zeros_like(whole), whole=whole)
+
+
+def bytes_by_step(
+    schedule: Schedule, rack_of: Words, racks: int, elements: int, itemsize: int
+) -> list[Matrix]:
+    """Return the bytes between racks in each step of a schedule.
+
+    Args:
+        schedule: The schedule.
+        rack_of: (nodes,) the rack of each of its nodes.
+        racks: Number of racks.
+        elements: Elements of a rank's tensor.
+        itemsize: Bytes of an element.
+    """
+    rows = schedule.columns
+    messages = rows.dst >= 0
+    starts = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))])
+    sizes = (starts[rows.stop] - starts[rows.start])[messages] * itemsize
+    ends = np.stack([rows.src[messages], rows.dst[messages]], axis=1) % schedule.nodes
+    steps = rows.step[messages]
+    return [
+        _between(rack_of[ends[steps == step]], sizes[steps == step], racks)
+        for step in np.unique(steps).tolist()
+    ]
+
+
+def _between(ends: Words, sizes: Words, racks: int) -> Matrix:
+    """Return the bytes between racks of messages between their `ends`, (messages, 2)."""
+    matrix = np.zeros((racks, racks), np.int64)
+    np.add.at(matrix, (ends[:, 0], ends[:, 1]), sizes)
+    np.fill_diagonal(matrix, 0)
+    return matrix

@@ -27,7 +27,7 @@ from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import CircuitChange, CircuitUse, Direction
 from ringleaf.topologies.graph import circuits as circuit_links
 from ringleaf.topologies.graph import link, port
-from ringleaf.topologies.switching.plan import Circuits, Pair, Planned
+from ringleaf.topologies.switching.plan import Circuits, Pair
 
 LOOK_NS = 1_000_000
 """The time between two looks whether circuits that go are empty."""
@@ -55,7 +55,7 @@ class LiveCircuits:
         self._plan, self._door, self._commands = plan, door, commands
         self._forwarding = Forwarding(plan.graph, ecmp=options.ecmp, ecn=options.ecn)
         self._decisions = CircuitDecisions(plan, read)
-        self._planned = Planned()
+        self._planned = options.planned
         # A message might be too long for what the process has to tell.
         self._file = os.fdopen(os.memfd_create("circuits"), "r+b", buffering=0)
         ways, graph = plan.ways, plan.graph

@@ -53,7 +53,6 @@ from ringleaf.switches.engine.disciplines import free_all
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import hosts, index, switches
 from ringleaf.topologies.routing import longest_rtt_ps, most_links, routes
-from ringleaf.topologies.switching.plan import Planned
 
 if TYPE_CHECKING:
     import torch
@@ -417,7 +416,7 @@ class VirtualNetwork(HasEndpoints):
         self._tell = tell
         self._disturb(disturbances)
         if self.circuits is not None:
-            self.circuits.begin(Planned(), self.now_ps)
+            self.circuits.begin(self.options.planned, self.now_ps)
         under_way: list[CollectiveOperation] = []
         meter, patience = self.meter(), self._patience()
         if self.options.watch_memory:

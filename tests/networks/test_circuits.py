@@ -355,7 +355,7 @@ def test_demand_is_what_was_acknowledged_and_what_waits() -> None:
     assert second.done[0, 1] == first.delivered[0, 1] + second.delivered[0, 1]
     assert (first.cycle, second.cycle) == (0, 1)
     assert [int(step[0, 1]) for step in first.planned.steps] == [4 * elements]
-    assert not first.planned.is_free
+    assert not first.planned.free
 
 
 # All controllers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -51,10 +52,21 @@ def demand(
         matrix(waiting, racks),
         flows=[(int(each[0]), int(each[2])) for each in flows.split()],
         rack_of=range(racks),
-        planned=Planned([matrix(each, racks) for each in steps], is_free),
+        planned=planned(racks, [matrix(each, racks) for each in steps], is_free=is_free),
         done=matrix(done, racks),
         has_core=has_core,
     )
+
+
+def planned(racks: int, steps: list[Matrix], *, is_free: bool) -> Planned:
+    """Return the traffic of a collective; of an allreduce all of one byte, if it is free."""
+    nothing = matrix("", racks)
+    if is_free:
+        return Planned(steps, {tuple(range(racks)): 1}, fixed=nothing, whole=nothing)
+    if not steps:
+        return Planned()
+    whole = sum(steps, nothing)
+    return Planned(steps, fixed=whole, whole=whole)
 
 
 def ports(text: str) -> dict[Pair, int]:
@@ -112,6 +124,38 @@ def test_topoopts_rings_and_ways() -> None:
     assert len(found.ports) == 24
     ways = [found.following[0, there] for there in (1, 3, 5, 6, 10)]
     assert ways == [1, 1, 5, 1, 5]
+
+
+def test_topoopt_shares_ports_among_groups_and_pairs() -> None:
+    """Half of 8 bytes are reduced, by each half of four racks: 2 of 3 ports, of which they have 1.
+
+    Two racks have one ring. The other ports are of 02 and 13, twice, as no others have bytes left.
+    """
+    fixed = matrix("02:2 20:2 13:2 31:2")
+    known = Planned(free={(0, 1): 4, (2, 3): 4}, fixed=fixed, whole=fixed)
+    found = topoopt.decide(replace(demand(3, has_core=False), planned=known), 0)
+
+    assert found.ports == ports("01 10 23 32 02 02 20 20 13 13 31 31")
+    assert not found.following
+
+
+def test_topoopt_joins_groups_that_would_not_reach_one_another_by_a_ring_of_all() -> None:
+    nothing = matrix("")
+    known = Planned(free={(0, 2): 1, (1, 3): 1}, fixed=nothing, whole=nothing)
+    found = topoopt.decide(replace(demand(2, has_core=False), planned=known), 0)
+
+    assert found.ports == ports("01 12 23 30 02 20 13 31")
+
+
+def test_topoopts_groups_of_one_rack_take_their_shares_of_its_ports() -> None:
+    """Rack 0 reduces 6 bytes with 1 to 4, and 3 with 5 and 6: 2 of 3 ports, and 1."""
+    nothing = matrix("", 7)
+    known = Planned(free={(0, 1, 2, 3, 4): 6, (0, 5, 6): 3}, fixed=nothing, whole=nothing)
+    found = topoopt.decide(replace(demand(3, racks=7, has_core=True), planned=known), 0)
+
+    steps = {(b - a) % 5 for a, b in found.ports if max(a, b) < 5}
+    assert steps == {1, 2}  # of 5, the candidate nearest to the square root of 5 is 2
+    assert {pair for pair in found.ports if max(pair) >= 5} == {(0, 5), (5, 6), (6, 0)}
 
 
 def test_topoopts_release_has_rings_alone_at_strides_of_a_geometric_row() -> None:

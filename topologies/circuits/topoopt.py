@@ -1,4 +1,4 @@
-"""TopoOpt: rings at several strides for allreduce, matchings for the rest, once per job.
+"""TopoOpt: rings at several strides for allreduces, matchings for the rest, once per job.
 
 Source:
     Wang et al., "TopoOpt: Co-optimizing Network Topology and Parallelization Strategy for
@@ -7,6 +7,7 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil
 
@@ -14,12 +15,15 @@ from ringleaf.topologies.switching.matching import discounted
 from ringleaf.topologies.switching.plan import (
     CircuitDemand,
     Circuits,
-    both_ways,
+    Pair,
     from_links,
     unordered,
 )
 from ringleaf.topologies.switching.settings import CircuitController
-from ringleaf.topologies.switching.strides import by_paper, rings_at
+from ringleaf.topologies.switching.strides import by_paper, candidates, rings_at
+
+Groups = Mapping[tuple[int, ...], int]
+"""Bytes of allreduces by their racks."""
 
 
 def rings_of(degree: int, reduced: int, whole: int) -> int:
@@ -36,19 +40,74 @@ def rings_of(degree: int, reduced: int, whole: int) -> int:
 def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     """Join racks in rings at nearly geometric strides, and pairs of racks by matchings.
 
-    The rings' ways are those with the fewest strides (coin change), where no matching is shorter.
+    The rings' ways are those with the fewest strides (coin change), where all racks are in them
+    and no matching is shorter. If some rack would not reach another, a ring of all comes first, as
+    in the release.
     """
     del now_ps
-    whole = int(demand.whole.sum())
-    count = rings_of(demand.optical, whole if demand.planned.is_free else 0, whole)
-    rings = rings_at(demand.racks, by_paper(demand.racks, count))
-    others = demand.optical - count
-    if not others:
-        return rings
-    rounds, _ = discounted(unordered(demand.whole), others)
-    extra = both_ways([pair for each in rounds for pair in each])
-    every = (*rings.ports.items(), *extra.ports.items())
-    return from_links([pair for pair, number in every for _ in range(number)])
+    everyone = tuple(range(demand.racks))
+    groups = demand.planned.free or {everyone: 0}
+    reduced = sum(groups.values())
+    count = rings_of(demand.optical, reduced, reduced + int(demand.fixed.sum()))
+    if list(groups) == [everyone] and count == demand.optical:
+        return rings_at(demand.racks, by_paper(demand.racks, count))
+    links = _joined(demand, groups, count, [])
+    if not demand.has_core and not _reach_one_another(demand.racks, links):
+        links = _joined(demand, groups, count, _ring(everyone, 1))
+    return from_links(links)
+
+
+def _joined(demand: CircuitDemand, groups: Groups, count: int, first: Sequence[Pair]) -> list[Pair]:
+    """Return one-way links: the first ones, rings of each group, and matchings.
+
+    A group's rings are its share of all bytes that its racks reduce, and at least one.
+    """
+    links = list(first)
+    left = [demand.optical - sum(src == rack for src, _ in links) for rack in range(demand.racks)]
+    own = [
+        sum(size for group, size in groups.items() if rack in group) for rack in range(len(left))
+    ]
+    for group, size in sorted(groups.items(), key=lambda each: (-each[1], each[0])):
+        most = max(own[rack] for rack in group)
+        share = ceil(Fraction(count * size, most)) if most else count
+        rings = min(max(share, 1), len(candidates(len(group))), *(left[rack] for rack in group))
+        for stride in by_paper(len(group), rings) if rings else ():
+            links += _ring(group, stride)
+        for rack in group:
+            left[rack] -= rings
+    weights = {pair: Fraction(size) for pair, size in unordered(demand.fixed).items()}
+    for _ in range(max(left)):
+        served = {pair: size for pair, size in weights.items() if min(left[end] for end in pair)}
+        [chosen], halved = discounted(served, 1)
+        weights |= halved
+        for a, b in chosen:
+            links += [(a, b), (b, a)]
+            left[a] -= 1
+            left[b] -= 1
+    return links
+
+
+def _ring(group: Sequence[int], stride: int) -> list[Pair]:
+    """Return the links of a ring of some racks."""
+    return [(rack, group[(place + stride) % len(group)]) for place, rack in enumerate(group)]
+
+
+def _reach_one_another(racks: int, links: Sequence[Pair]) -> bool:
+    """Whether a way leads from each rack to each other one."""
+    return all(len(_reached(links, end)) == racks for end in (0, 1))
+
+
+def _reached(links: Sequence[Pair], end: int) -> set[int]:
+    """Return what is reached from rack 0 along links, or against them (end 1)."""
+    after: dict[int, list[int]] = {}
+    for link in links:
+        after.setdefault(link[end], []).append(link[1 - end])
+    seen, waiting = {0}, [0]
+    while waiting:
+        new = [rack for rack in after.get(waiting.pop(), ()) if rack not in seen]
+        seen.update(new)
+        waiting += new
+    return seen
 
 
 CONTROLLER = CircuitController(

@@ -29,12 +29,17 @@ class Planned:
     """The traffic of a job that is about to start, as far as it is known.
 
     Attributes:
-        steps: Bytes between racks in each step of its schedule; none: it is not known.
-        is_free: Whether it is an allreduce, which any order of ranks suits.
+        steps: Bytes between racks in each step of its schedule; none: it has several, or is not
+            known.
+        free: Bytes of allreduces, which any order of ranks suits, by the racks of their ranks.
+        fixed: Bytes between racks of all else; None: they are not known.
+        whole: Bytes between racks of both; None: likewise.
     """
 
     steps: Sequence[Matrix] = ()
-    is_free: bool = False
+    free: Mapping[tuple[int, ...], int] = field(default_factory=dict)
+    fixed: Matrix | None = None
+    whole: Matrix | None = None
 
 
 @dataclass(frozen=True)
@@ -71,8 +76,15 @@ class CircuitDemand:
     @property
     def whole(self) -> Matrix:
         """The bytes of the whole job; the same for all pairs where they are not known."""
-        if self.planned.steps:
-            return np.asarray(np.sum(self.planned.steps, axis=0), np.int64)
+        return self._equal if self.planned.whole is None else self.planned.whole
+
+    @property
+    def fixed(self) -> Matrix:
+        """The bytes that are not of allreduces; likewise."""
+        return self._equal if self.planned.fixed is None else self.planned.fixed
+
+    @property
+    def _equal(self) -> Matrix:
         return np.asarray(1 - np.eye(self.racks, dtype=np.int64))
 
 

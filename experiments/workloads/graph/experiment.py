@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ringleaf.networks.endpoints.desks import RankTeam, Score
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import NetworkOptions
+    from ringleaf.topologies.switching.plan import Planned
 
 FLOWS_ABREAST = 16
 """The most flows from one rank to another that are under way at a time; more wait."""
@@ -69,6 +70,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         spec: The options.
         matched: The graph of work; None: that of the options.
         graph: The topology; None: that of the options.
+        planned: The traffic that a controller of circuits is told of; None: that of this graph.
 
     Raises:
         ConfigError: If the graph can't be made or read, or doesn't fit the topology.
@@ -82,8 +84,10 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         spec: WorkloadSpec,
         matched: Matched | None = None,
         graph: nx.Graph[str] | None = None,
+        planned: Planned | None = None,
     ) -> None:
         super().__init__()
+        self._planned = planned
         self.spec = spec = fit(spec)
         self.matched: Matched = matched or load(spec)
         self.graph = graph or make_graph(spec)
@@ -104,6 +108,13 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         kinds = dict.fromkeys(each.call for each in self.matched.meetings)
         named = {call: self.scheduling.algorithm(call) for call in kinds}
         return {call: each.name if each else "direct" for call, each in named.items()}
+
+    @cached_property
+    def planned(self) -> Planned:
+        """The traffic between racks, on a topology with circuits."""
+        from ringleaf.experiments.workloads.graph.planned import planned_traffic
+
+        return planned_traffic(self.graph, self.matched.meetings, self.scheduling, self.hosts)
 
     @cached_property
     def packet_hops(self) -> int:
@@ -218,6 +229,8 @@ class WorkExperiment(Experiment[WorkloadSpec]):
             capture=capture,
             record=self.spec.record,
         )
+        if options.circuits is not None:
+            options = replace(options, planned=self._planned or self.planned)
         if not self.spec.is_live:
             done = self._play(options, groups, tell, pass_hops)
             return self._summarise(done, owners)

@@ -1,0 +1,51 @@
+"""The traffic of a graph of work between racks, which controllers of circuits know before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import networkx as nx
+import numpy as np
+
+from ringleaf.experiments.workloads.graph.schedules import ITEM_BYTES, Scheduling, elements_of
+from ringleaf.hosts.workload.graph import CalledCollective
+from ringleaf.hosts.workload.matched import MatchedWork
+from ringleaf.networks.endpoints.rack_demand import bytes_by_step
+from ringleaf.topologies.graph import index
+from ringleaf.topologies.switching.plan import Matrix, Planned
+from ringleaf.topologies.switching.ways import CircuitWays
+
+
+def planned_traffic(
+    graph: nx.Graph[str], meetings: Sequence[MatchedWork], scheduling: Scheduling, at: Sequence[str]
+) -> Planned:
+    """Return the bytes between racks of all meetings, those of allreduces by their racks.
+
+    Args:
+        graph: A topology with circuits.
+        meetings: What ranks do together.
+        scheduling: The schedules of meetings.
+        at: The host of each rank.
+    """
+    ways = CircuitWays(graph)
+    racks, of_host = len(ways.racks), ways.racks_of_hosts(graph)
+    rack_of = np.array([of_host[index(host)] for host in at], np.int64)
+    whole: Matrix = np.zeros((racks, racks), np.int64)
+    fixed, free = whole.copy(), Counter[tuple[int, ...]]()
+    alike = Counter((each.ranks, each.call, elements_of(each), each.root) for each in meetings)
+    first = {
+        (each.ranks, each.call, elements_of(each), each.root): each for each in reversed(meetings)
+    }
+    for key, count in alike.items():
+        meeting, elements = first[key], key[2]
+        members = rack_of[list(meeting.ranks)]
+        schedule = scheduling.schedule(meeting, elements)
+        steps = bytes_by_step(schedule, members, racks, elements, ITEM_BYTES)
+        sent = count * sum(steps, np.zeros_like(whole))
+        whole += sent
+        if meeting.call is not CalledCollective.ALLREDUCE:
+            fixed += sent
+        elif sent.any():
+            free[tuple(np.unique(members).tolist())] += int(sent.sum())
+    return Planned(free=free, fixed=fixed, whole=whole)
