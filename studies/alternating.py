@@ -60,7 +60,7 @@ class Turn(NamedTuple):
 
 
 def plans(ranks: int = RANKS, layers: int = LAYERS, batch: int = BATCH) -> list[Plan]:
-    """Return all plans in powers of two: ranks have whole heads, a layer per stage, and a sample."""
+    """Return all plans in powers of two whose ranks have whole heads, a layer and a sample."""
     powers = [1 << power for power in range(ranks.bit_length())]
     return [
         Plan(tp, pp, ranks // tp // pp)
