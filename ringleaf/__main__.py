@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ringleaf.core import interrupts
+from ringleaf.core import interrupts, light_networkx
 
 
 def main() -> None:
     """Run the `ringleaf` command."""
     interrupts.exit_at_once()
+    light_networkx.install()
     import_module("ringleaf.experiments.commands.cli").main()
 
 

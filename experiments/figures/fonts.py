@@ -17,7 +17,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import blake2b
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +104,11 @@ def _reduced(cut: Cut, font: str) -> tuple[bytes, Mapping[int, int]]:
 
 def _about(font: str) -> str:
     """Return all that a reduced font depends on."""
+    import fontTools
+    import matplotlib
+
     whole = blake2b(Path(font).read_bytes()).hexdigest()
-    tools = " ".join(f"{name} {version(name)}" for name in ("matplotlib", "fonttools"))
+    tools = f"matplotlib {matplotlib.__version__} fontTools {fontTools.version}"
     return f"font {whole} {tools} {ascii(CHARACTERS)} without {' '.join(_LAYOUT_TABLES)}"
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from ringleaf.core import light_networkx
 from ringleaf.core.threads import ONE_THREAD, count_cores
 from ringleaf.experiments.figures.tasks import by_all_cores
 
@@ -88,4 +89,5 @@ def serve(source: IO[str], sink: IO[str]) -> None:
 
 
 if __name__ == "__main__":
+    light_networkx.install()
     serve(sys.stdin, sys.stdout)
