@@ -63,7 +63,7 @@ def matplotlib_style() -> Iterator[None]:
 
 
 def write_figure(figure: Figure, stem: Path) -> None:
-    """Write a figure as PNG and PDF.
+    """Write a figure as PNG and PDF; it has the layout of the first for all that is drawn of it.
 
     Raises:
         FileExistsError: If its run directory has such a file that is not ours.
@@ -71,11 +71,12 @@ def write_figure(figure: Figure, stem: Path) -> None:
     """
     for suffix in SUFFIXES:
         claim_figure(stem.with_suffix(suffix))
+    _write_png(figure, stem.with_suffix(".png"))
+    figure.set_layout_engine(None)  # with an engine, each format draws twice
     data = io.BytesIO()  # matplotlib makes other errors of a disk's while it writes to a file
     with embedding():
         figure.savefig(data, format="pdf", metadata={"CreationDate": None, "Creator": "Ringleaf"})
     write_bytes(stem.with_suffix(".pdf"), data.getvalue())
-    _write_png(figure, stem.with_suffix(".png"))
 
 
 def _write_png(figure: Figure, path: Path) -> None:
@@ -100,8 +101,6 @@ def save(figure: Figure, stem: Path) -> str:
     """Write PNG and PDF; return SVG whose ink has the colour of the surrounding text."""
     import matplotlib.pyplot as plt
 
-    figure.draw_without_rendering()
-    figure.set_layout_engine(None)  # laid out once; with an engine, each format draws twice
     write_figure(figure, stem)
     svg = to_svg(figure)
     plt.close(figure)
