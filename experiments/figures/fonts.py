@@ -109,7 +109,7 @@ def _about(font: str) -> str:
 
     whole = blake2b(Path(font).read_bytes()).hexdigest()
     tools = f"matplotlib {matplotlib.__version__} fontTools {fontTools.version}"
-    return f"font {whole} {tools} {ascii(CHARACTERS)} without {' '.join(_LAYOUT_TABLES)}"
+    return f"font {whole} {tools} {CHARACTERS!a} without {' '.join(_LAYOUT_TABLES)}"
 
 
 def _reduce(cut: Cut, font: str) -> tuple[bytes, Mapping[int, int]]:

@@ -58,8 +58,9 @@ class LightNetworkx(ModuleType):
     def _load(self, name: str) -> None:
         """Load the package until it has this name."""
         spec = self.__spec__
-        assert spec and spec.loader and spec.submodule_search_locations
-        self.__path__ = spec.submodule_search_locations
+        assert spec is not None
+        assert spec.loader is not None
+        self.__path__ = spec.submodule_search_locations or []
         if name in _GRAPHS:
             try:
                 exec(_BEGINNING, self.__dict__)
