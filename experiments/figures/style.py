@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +50,8 @@ SUFFIXES = (".png", ".pdf")
 
 DOTS_PER_INCH = 150
 """The resolution of PNG files."""
+
+_SOLID = "mpl_toolkits.mplot3d"
 
 _COLOR = re.compile(r"#[0-9a-f]{6}\b")
 
@@ -124,8 +128,12 @@ def mark_logarithmic(axis: Axis) -> None:
 
 
 def warm_up() -> None:
-    """Load fonts, and the parts of matplotlib that it loads only when it draws."""
-    import matplotlib.pyplot as plt
+    """Load fonts, and the parts of matplotlib that it loads only when it draws.
+
+    This is for a process that draws our figures and nothing else.
+    """
+    with _flat():
+        import matplotlib.pyplot as plt
 
     with matplotlib_style(), embedding():
         figure, axes = plt.subplots(layout="constrained")
@@ -133,6 +141,21 @@ def warm_up() -> None:
         for form in ("pdf", "png", "svg"):
             figure.savefig(io.BytesIO(), format=form)
         plt.close(figure)
+
+
+@contextmanager
+def _flat() -> Iterator[None]:
+    """Have matplotlib imported without its axes of three dimensions, of which it warns."""
+    if _SOLID in sys.modules:
+        yield
+        return
+    sys.modules[_SOLID] = None  # type: ignore[assignment]  # so that its import fails
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        del sys.modules[_SOLID]
 
 
 def to_svg(figure: Figure, *, words: bool = False) -> str:
