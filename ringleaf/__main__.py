@@ -9,14 +9,13 @@ import sys
 from importlib import import_module
 
 from ringleaf.core import interrupts, light_networkx
-from ringleaf.experiments.runs import early
 
 
 def main() -> None:
     """Run the `ringleaf` command."""
     interrupts.exit_at_once()
     light_networkx.install()
-    with early.beside(sys.argv[1:]):
+    with import_module("ringleaf.experiments.runs.early").beside(sys.argv[1:]):
         import_module("ringleaf.experiments.commands.cli").main()
 
 
