@@ -20,7 +20,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ringleaf.core.later import standing_in
+from ringleaf.core.stand_ins import standing_in
 from ringleaf.core.private import cache_folder
 from ringleaf.core.sealed import read_sealed, write_sealed
 from ringleaf.errors import ConfigError

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from ringleaf.core.later import standing_in
+from ringleaf.core.stand_ins import standing_in
 
 
 def outcome(*lines: str) -> str:
-    code = "\n".join(("import sys", "from ringleaf.core.later import standing_in", *lines))
+    code = "\n".join(("import sys", "from ringleaf.core.stand_ins import standing_in", *lines))
     done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
