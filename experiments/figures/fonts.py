@@ -20,9 +20,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ringleaf.core.stand_ins import standing_in
 from ringleaf.core.private import cache_folder
 from ringleaf.core.sealed import read_sealed, write_sealed
+from ringleaf.core.stand_ins import standing_in
 from ringleaf.errors import ConfigError
 
 CHARACTERS = (
