@@ -10,7 +10,7 @@ import typer
 
 from ringleaf.core.plugins import find_plugins
 from ringleaf.errors import choose
-from ringleaf.experiments.published.member import known_rows
+from ringleaf.experiments.published.known import known_rows
 from ringleaf.experiments.runs.console import Debug, guard, say
 
 NAMES = (

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from ringleaf.core.remembered import remembered
 from ringleaf.experiments.published import claims
 
 
@@ -51,24 +50,3 @@ class MemberRow:
     command: str
     shapes: tuple[PublishedShape, ...]
     why_none: str
-
-
-def known_rows(kinds: Sequence[str] = ()) -> Iterator[MemberRow]:
-    """Yield all rows of these kinds, or of all, as they were made for the sources that are there.
-
-    To make them imports every member of every family.
-    """
-    for each in remembered("rows", _make):
-        if not kinds or each["kind"] in kinds:
-            yield MemberRow(**each | {"shapes": tuple(map(_shape, each["shapes"]))})
-
-
-def _make() -> list[dict[str, Any]]:
-    from ringleaf.experiments.published.rows import rows
-
-    return [asdict(row) for row in rows()]
-
-
-def _shape(plain: Mapping[str, Any]) -> PublishedShape:
-    lists = ("rows", "figures")
-    return PublishedShape(**{**plain, **{name: tuple(plain[name]) for name in lists}})

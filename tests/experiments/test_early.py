@@ -48,6 +48,19 @@ def test_a_small_run_imports_no_algorithms_of_networkx_and_no_drawing(tmp_path: 
     assert modules.isdisjoint({"networkx.algorithms", *DRAWING, *COMPILING})
 
 
+@pytest.mark.parametrize("line", ["rows", "rows controller", "topo list"])
+def test_a_list_imports_nothing_that_is_in_it(line: str) -> None:
+    """Once it was made for the sources that are there."""
+    of_command(*line.split())
+
+    modules = of_command(*line.split())
+
+    assert modules.isdisjoint({"numpy", "networkx.classes", "yaml", "finsy", *DRAWING, *COMPILING})
+    assert modules.isdisjoint(
+        {"ringleaf.collectives.algorithms", "ringleaf.hosts.congestion.dcqcn"}
+    )
+
+
 def test_who_draws_loads_what_most_runs_need_and_nothing_else() -> None:
     lines = (
         "from ringleaf.core import light_networkx",
