@@ -132,3 +132,5 @@ def serve(source: IO[str], sink: IO[str]) -> None:
 if __name__ == "__main__":
     light_networkx.install()
     serve(sys.stdin, sys.stdout)
+    sys.stdout.flush()
+    os._exit(0)  # the run waits for the end, and to take all apart takes a while

@@ -156,3 +156,13 @@ def _has(environ: Path, mark: bytes) -> bool:
         return mark in environ.read_bytes()
     except OSError:  # somebody else's, or gone
         return False
+
+
+def test_a_kind_is_had_by_its_name_without_the_others() -> None:
+    modules = imported(
+        "from ringleaf.experiments.runs.request import kind_named",
+        "assert kind_named('jobs').name == 'jobs'",
+    )
+
+    assert "ringleaf.experiments.workloads.jobs.kind" in modules
+    assert "ringleaf.experiments.workloads.train.kind" not in modules
