@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from ringleaf.core import light_networkx
+from ringleaf.core.kept_methods import kept
 from ringleaf.core.threads import ONE_THREAD, count_cores
 from ringleaf.experiments.figures.tasks import by_all_cores
 
@@ -131,6 +132,7 @@ def serve(source: IO[str], sink: IO[str]) -> None:
 
 if __name__ == "__main__":
     light_networkx.install()
-    serve(sys.stdin, sys.stdout)
-    sys.stdout.flush()
+    with kept("drawer"):
+        serve(sys.stdin, sys.stdout)
+        sys.stdout.flush()
     os._exit(0)  # the run waits for the end, and to take all apart takes a while
