@@ -20,7 +20,7 @@ import typer
 from bench.peers.process import Used, run_command
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
-from ringleaf.experiments.runs.revisions import CLI, NOW, Revision, files_of, find_revision
+from ringleaf.experiments.runs.revisions import NOW, Revision, files_of, find_revision
 
 REPEATS = 3
 """Times that each command is run; the fastest counts, as other work only ever makes one slower."""
@@ -121,7 +121,7 @@ def _once(name: str, words: str, tree: Path, at: Path, *, cold: bool) -> Used:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
     settings = [f"PYTHONPATH={tree}", *([f"XDG_CACHE_HOME={caches}"] if cold else [])]
-    python = [sys.executable, "-P", "-m", CLI]
+    python = [sys.executable, "-P", "-m", "ringleaf"]
     return run_command(name, ["/usr/bin/env", *settings, *python, *words.split()], room)
 
 

@@ -71,7 +71,7 @@ def measure(command: str, folder: Path, repeats: int = REPEATS) -> Refusal:
     for _ in range(repeats):
         began = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "ringleaf.experiments.commands.cli", *command.split()],
+            [sys.executable, "-P", "-m", "ringleaf", *command.split()],
             cwd=folder,
             capture_output=True,
             text=True,

@@ -5,15 +5,29 @@ It imports nothing else until Ctrl-C has its one line.
 
 from __future__ import annotations
 
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
-from ringleaf.core import interrupts
+from ringleaf.core import interrupts, light_networkx
 
 
 def main() -> None:
     """Run the `ringleaf` command."""
     interrupts.exit_at_once()
-    import_module("ringleaf.experiments.commands.cli").main()
+    light_networkx.install()
+    words = sys.argv[1:]
+    with import_module("ringleaf.experiments.runs.early").beside(words), _kept(words):
+        import_module("ringleaf.experiments.commands.cli").main()
+
+
+def _kept(words: list[str]) -> AbstractContextManager[None]:
+    """Have a command's dataclasses made of what is kept; the list of commands makes few."""
+    if not words or not words[0].isalpha():
+        return nullcontext()
+    from ringleaf.core.kept_methods import kept  # takes as long as to make a few
+
+    return kept(words[0])
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.remembered import remembered
 from ringleaf.core.units import format_rate
 from ringleaf.topologies.graph import circuits, hosts, switches
 from ringleaf.topologies.metrics import diameter
+from ringleaf.topologies.registry import TOPOLOGIES, build
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -80,6 +82,36 @@ def figures_of(graph: nx.Graph[str]) -> TopologyFigures:
         bps,
         is_exact,
     )
+
+
+def figures_by_family(count: int | None = None) -> list[tuple[str, TopologyFigures]]:
+    """Return the name and figures of a topology of each family.
+
+    Those of our own families with their usual parameters are remembered.
+
+    Args:
+        count: The least number of hosts of each; None: that of the usual parameters.
+
+    Raises:
+        TopologyError: If a family has none of that size.
+    """
+    known = remembered("topologies", _usual) if count is None else {}
+    return [
+        (known[family][0], TopologyFigures(*known[family][1]))
+        if family in known
+        else _named_figures(family, count)
+        for family in TOPOLOGIES
+    ]
+
+
+def _usual() -> dict[str, tuple[str, list[Any]]]:
+    figures = {family: _named_figures(family, None) for family in TOPOLOGIES.shipped()}
+    return {family: (name, [*astuple(each)]) for family, (name, each) in figures.items()}
+
+
+def _named_figures(family: str, count: int | None) -> tuple[str, TopologyFigures]:
+    graph = build(family, hosts=count)
+    return graph.name, figures_of(graph)
 
 
 def table(named: Iterable[tuple[str, TopologyFigures]]) -> list[str]:

@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.core.units import PS_PER_NS
@@ -335,16 +336,47 @@ def switch_graph(graph: nx.Graph[str]) -> Peers:
     return peers
 
 
-def distances(peers: Peers, start: str) -> dict[str, int]:
-    """Return the number of links from `start` to every switch that it reaches through switches."""
+def distances(peers: nx.Graph[str] | Peers, start: str) -> dict[str, int]:
+    """Return the number of links from `start` to every node that it reaches.
+
+    Args:
+        peers: A graph, or its switches' neighbours (`switch_graph`), and so no hosts.
+        start: A node of it.
+    """
     distance = {start: 0}
     frontier = [start]
     while frontier:
         reached = []
-        for switch in frontier:
-            for peer in peers[switch]:
+        for node in frontier:
+            for peer in peers[node]:
                 if peer not in distance:
-                    distance[peer] = distance[switch] + 1
+                    distance[peer] = distance[node] + 1
                     reached.append(peer)
         frontier = reached
     return distance
+
+
+def least_times_ps(
+    graph: nx.Graph[str], start: str, hop_ps: Callable[[str, str], int]
+) -> dict[str, int]:
+    """Return the least time from `start` to every node that it reaches, in ps.
+
+    Args:
+        graph: A topology.
+        start: A node of it.
+        hop_ps: The time from one node to a neighbour.
+
+    Source:
+        Dijkstra, "A Note on Two Problems in Connexion with Graphs", Numerische Mathematik 1, 1959.
+    """
+    least: dict[str, int] = {}
+    waiting = [(0, start)]
+    while waiting:
+        at_ps, node = heappop(waiting)
+        if node in least:
+            continue
+        least[node] = at_ps
+        for peer in graph.adj[node]:
+            if peer not in least:
+                heappush(waiting, (at_ps + hop_ps(node, peer), peer))
+    return least

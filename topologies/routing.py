@@ -262,7 +262,7 @@ def most_links(graph: nx.Graph[str]) -> int:
     an uneven graph, two hosts are at most twice as far as the farthest is from the first.
     """
     here, *others = hosts(graph)
-    lengths = nx.single_source_shortest_path_length(graph, here)
+    lengths = distances(graph, here)
     farthest = max((lengths[host] for host in others), default=0)
     return 2 * farthest if graph.graph.get("uneven", False) else farthest
 

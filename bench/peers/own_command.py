@@ -44,7 +44,7 @@ class Ringleaf:
             "out": _OUT,
         }
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
-        return [sys.executable, "-P", "-m", "ringleaf.experiments.commands.cli", "run", *words]
+        return [sys.executable, "-P", "-m", "ringleaf", "run", *words]
 
     def time_us(self, case: RingCase, run: Path) -> float:
         """Return the time in `results.csv`.

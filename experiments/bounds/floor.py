@@ -27,12 +27,11 @@ from itertools import accumulate
 from operator import mul
 from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.schedule import Collective, chunk_ranges
-from ringleaf.topologies.graph import is_even
+from ringleaf.topologies.graph import is_even, least_times_ps
 from ringleaf.topologies.ways import TopologyRoutes, least_ps
 
 if TYPE_CHECKING:
@@ -319,10 +318,8 @@ class Floor:
 
     def _least_ps(self, rank: int, hop_ps: Callable[[str, str], int]) -> list[int]:
         ways = self._ways
-        lengths = nx.single_source_dijkstra_path_length(
-            ways.graph, ways.hosts[rank], weight=lambda a, b, _: hop_ps(a, b)
-        )
-        return [int(lengths[host]) for host in ways.hosts]  # sums of whole numbers
+        least = least_times_ps(ways.graph, ways.hosts[rank], hop_ps)
+        return [least[host] for host in ways.hosts]
 
     @cached_property
     def _cuts(self) -> list[tuple[frozenset[int], int, int]]:

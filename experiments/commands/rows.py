@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from ringleaf.core.plugins import find_plugins
 from ringleaf.errors import choose
+from ringleaf.experiments.published.known import known_rows
 from ringleaf.experiments.runs.console import Debug, guard, say
 
 NAMES = (
@@ -36,9 +38,11 @@ def rows_command(
     was.
     """
     chosen = tuple(choose("rows", "kind", kind, NAMES) for kind in kinds or ())
-    from ringleaf.experiments.published.rows import plugin_rows, rows  # compiles controllers
+    table = list(known_rows(chosen))
+    if find_plugins():
+        from ringleaf.experiments.published.rows import plugin_rows  # imports every family
 
-    table = [*rows(chosen), *plugin_rows(chosen)]
+        table += plugin_rows(chosen)
     if as_json:
         say(json.dumps([asdict(row) for row in table], indent=1))
         return

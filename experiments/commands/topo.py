@@ -43,16 +43,15 @@ def topo_list_command(typed: Mapping[str, str], debug: Debug = False) -> None:
     cables, and stand for the cost. Bisections are of links of 100 Gbit/s; <=: an upper bound.
     """
     asked = TopoSpec.read(typed)
-    from ringleaf.topologies.comparison import figures_of, table
+    from ringleaf.topologies.comparison import figures_by_family, table
     from ringleaf.topologies.machine import MACHINES
-    from ringleaf.topologies.registry import TOPOLOGIES, build
+    from ringleaf.topologies.registry import TOPOLOGIES
 
     for name, family in TOPOLOGIES.items():
         spec = ",".join([name, *(f"{key}={size}" for key, size in family.defaults.items())])
         say(f"{spec:<34} {family.summary}")
-    graphs = (build(name, hosts=asked.hosts) for name in TOPOLOGIES)
     say("")
-    for line in table((graph.name, figures_of(graph)) for graph in graphs):
+    for line in table(figures_by_family(asked.hosts)):
         say(line)
     say("\nmachines that hosts may be, each with GPUs and NICs:\n")
     for name, machine in MACHINES.items():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,6 +51,8 @@ SUFFIXES = (".png", ".pdf")
 DOTS_PER_INCH = 150
 """The resolution of PNG files."""
 
+_SOLID = "mpl_toolkits.mplot3d"
+
 _COLOR = re.compile(r"#[0-9a-f]{6}\b")
 
 
@@ -63,7 +67,7 @@ def matplotlib_style() -> Iterator[None]:
 
 
 def write_figure(figure: Figure, stem: Path) -> None:
-    """Write a figure as PNG and PDF.
+    """Write a figure as PNG and PDF; it has the layout of the first for all that is drawn of it.
 
     Raises:
         FileExistsError: If its run directory has such a file that is not ours.
@@ -71,11 +75,12 @@ def write_figure(figure: Figure, stem: Path) -> None:
     """
     for suffix in SUFFIXES:
         claim_figure(stem.with_suffix(suffix))
+    _write_png(figure, stem.with_suffix(".png"))
+    figure.set_layout_engine(None)  # with an engine, each format draws twice
     data = io.BytesIO()  # matplotlib makes other errors of a disk's while it writes to a file
     with embedding():
         figure.savefig(data, format="pdf", metadata={"CreationDate": None, "Creator": "Ringleaf"})
     write_bytes(stem.with_suffix(".pdf"), data.getvalue())
-    _write_png(figure, stem.with_suffix(".png"))
 
 
 def _write_png(figure: Figure, path: Path) -> None:
@@ -100,8 +105,6 @@ def save(figure: Figure, stem: Path) -> str:
     """Write PNG and PDF; return SVG whose ink has the colour of the surrounding text."""
     import matplotlib.pyplot as plt
 
-    figure.draw_without_rendering()
-    figure.set_layout_engine(None)  # laid out once; with an engine, each format draws twice
     write_figure(figure, stem)
     svg = to_svg(figure)
     plt.close(figure)
@@ -125,8 +128,12 @@ def mark_logarithmic(axis: Axis) -> None:
 
 
 def warm_up() -> None:
-    """Load fonts, and the parts of matplotlib that it loads only when it draws."""
-    import matplotlib.pyplot as plt
+    """Load fonts, and the parts of matplotlib that it loads only when it draws.
+
+    This is for a process that draws our figures and nothing else.
+    """
+    with _flat():
+        import matplotlib.pyplot as plt
 
     with matplotlib_style(), embedding():
         figure, axes = plt.subplots(layout="constrained")
@@ -134,6 +141,21 @@ def warm_up() -> None:
         for form in ("pdf", "png", "svg"):
             figure.savefig(io.BytesIO(), format=form)
         plt.close(figure)
+
+
+@contextmanager
+def _flat() -> Iterator[None]:
+    """Have matplotlib imported without its axes of three dimensions, of which it warns."""
+    if _SOLID in sys.modules:
+        yield
+        return
+    sys.modules[_SOLID] = None  # type: ignore[assignment]  # so that its import fails
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        del sys.modules[_SOLID]
 
 
 def to_svg(figure: Figure, *, words: bool = False) -> str:

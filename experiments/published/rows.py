@@ -20,7 +20,7 @@ from ringleaf.core.registry import Registry
 from ringleaf.core.shipped import PACKAGE
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import RingleafError, choose
-from ringleaf.experiments.published import claims
+from ringleaf.experiments.published.member import MemberRow, PublishedShape
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.recoveries.common.registry import RECOVERIES
@@ -87,49 +87,6 @@ FAMILIES = (
     ),
 )
 """The families to which packages may add."""
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedShape:
-    """A published shape that was looked for.
-
-    Args:
-        rows: The rows that it is of: kind and name.
-        published: What was published.
-        ours: What was found.
-        figures: Our figures beside the published ones, as `claims.read` takes them.
-        command: The command that looked for it.
-        docs: The page that has more.
-    """
-
-    rows: tuple[str, ...]
-    published: str
-    ours: str
-    figures: tuple[Mapping[str, Any], ...]
-    command: str
-    docs: str
-
-    @property
-    def verdict(self) -> str:
-        """The finding: how much of the shape is there (`claims`), and our figures."""
-        return f"{claims.read(self.figures)}: {self.ours}"
-
-
-@dataclass(frozen=True, slots=True)
-class MemberRow:
-    """One member of a family: what it is, where it runs, and what is known of it.
-
-    It has shapes, or the reason for which none was looked for.
-    """
-
-    kind: str
-    name: str
-    title: str
-    source: str  # empty: the member's description names none
-    runs: str
-    command: str
-    shapes: tuple[PublishedShape, ...]
-    why_none: str
 
 
 @cache

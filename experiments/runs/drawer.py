@@ -1,8 +1,9 @@
 """A process that draws figures beside a run.
 
-While the run simulates, it imports matplotlib and loads fonts; when the run's files are there, it
-draws them with all cores. So the run itself never imports matplotlib. Both sides speak JSON, a line
-each way: the run names its folder, and the process answers with the files that it has written.
+While the run is checked and simulates, it imports matplotlib and loads fonts; when the run's files
+are there, it draws them with all cores. So the run itself never imports matplotlib. Both sides
+speak JSON, a line each way: the run names its folder, and the process answers with the files that
+it has written.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from ringleaf.core import light_networkx
+from ringleaf.core.kept_methods import kept
 from ringleaf.core.threads import ONE_THREAD, count_cores
 from ringleaf.experiments.figures.tasks import by_all_cores
 
@@ -65,9 +70,44 @@ class Drawer:
         return None
 
 
+_early: list[Drawer] = []
+"""The process that was started with the command, until its run has it."""
+
+
 def drawer() -> Drawer | None:
-    """Start a process that draws, or none on a machine with one core."""
+    """Return a process that draws, or none on a machine with one core."""
+    if _early:
+        return _early.pop()
     return Drawer() if count_cores() > 1 else None
+
+
+@contextmanager
+def started_early() -> Iterator[None]:
+    """Start the process that `drawer` returns now; if nobody has asked for it by the end, end it.
+
+    To load what draws takes as long as to load what simulates, so both begin together.
+    """
+    if count_cores() > 1:
+        _early.append(Drawer())
+    try:
+        yield
+    finally:
+        while _early:
+            with _early.pop():
+                pass
+
+
+_NEW_OBJECTS = 200_000
+"""New objects before Python looks for garbage: by default it did so all the time it drew."""
+
+_USUAL = (
+    *(
+        f"experiments.workloads.collective.{name}"
+        for name in ("kind", "results", "figures", "page")
+    ),
+    *("experiments.figures.looks", "topologies.draw"),
+)
+"""Modules that draw most runs; those of other workloads are imported when it is one of them."""
 
 
 def serve(source: IO[str], sink: IO[str]) -> None:
@@ -75,10 +115,13 @@ def serve(source: IO[str], sink: IO[str]) -> None:
 
     An input that ends before the name ends this, too.
     """
+    gc.set_threshold(_NEW_OBJECTS)
     from ringleaf.experiments.figures.style import warm_up
     from ringleaf.experiments.runs.drawing import redraw
 
     warm_up()
+    for name in _USUAL:
+        import_module(f"ringleaf.{name}")
     gc.freeze()  # all of this stays: the search for garbage, and forks, leave it alone
     line = source.readline()
     if line:
@@ -88,4 +131,8 @@ def serve(source: IO[str], sink: IO[str]) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.stdin, sys.stdout)
+    light_networkx.install()
+    with kept("drawer"):
+        serve(sys.stdin, sys.stdout)
+        sys.stdout.flush()
+    os._exit(0)  # the run waits for the end, and to take all apart takes a while

@@ -81,6 +81,8 @@ def kind_named(name: str) -> WorkloadKind[Any]:
     Raises:
         ConfigError: If there is none.
     """
+    if name in WORKLOADS and WORKLOADS[name].name == name:  # the others need not be imported
+        return WORKLOADS[name]
     kind = next((each for each in WORKLOADS.values() if each.name == name), None)
     if kind is None:
         known = ", ".join(each.name for each in WORKLOADS.values())

@@ -1,6 +1,7 @@
 """Files of figures: glyphs in PDF, and one layout for all formats."""
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from fontTools.subset import Options
 from fontTools.ttLib import TTFont
 from matplotlib.figure import Figure
 
+from ringleaf.experiments.figures import fonts
 from ringleaf.experiments.figures.style import matplotlib_style, save
 
 TRUETYPE = b"\0\1\0\0"
@@ -38,10 +40,10 @@ def test_pdf_embeds_the_glyphs_and_no_tables_for_layout(tmp_path: Path) -> None:
         figure = Figure(figsize=(2, 1), layout="constrained")
         figure.text(0.1, 0.5, "AV 8 fi µ")
         save(figure, tmp_path / "words")
-    fonts = _fonts((tmp_path / "words.pdf").read_bytes())
-    glyphs = {glyph for font in fonts for glyph in font.getGlyphOrder()}
+    embedded = _fonts((tmp_path / "words.pdf").read_bytes())
+    glyphs = {glyph for font in embedded for glyph in font.getGlyphOrder()}
     assert {"A", "V", "eight", "mu"} <= glyphs
-    assert not any(table in font for font in fonts for table in ("GSUB", "GPOS", "GDEF", "kern"))
+    assert not any(table in font for font in embedded for table in ("GSUB", "GPOS", "GDEF", "kern"))
     assert Options._drop_tables_default == usual
 
 
@@ -58,7 +60,7 @@ def test_a_figure_is_drawn_once_for_each_format(
     monkeypatch.setattr(Figure, "draw", counted)
     with matplotlib_style():
         save(Figure(figsize=(2, 1), layout="constrained"), tmp_path / "empty")
-    assert len(drawn) == 4  # the layout, PDF, PNG, SVG
+    assert len(drawn) == 3  # PNG, with the layout, PDF, SVG
 
 
 def test_a_letter_that_figures_rarely_use_is_embedded_all_the_same(tmp_path: Path) -> None:
@@ -66,23 +68,58 @@ def test_a_letter_that_figures_rarely_use_is_embedded_all_the_same(tmp_path: Pat
         figure = Figure(figsize=(2, 1))
         figure.text(0.1, 0.5, "A \N{CYRILLIC SMALL LETTER ZHE}")
         save(figure, tmp_path / "words")
-    fonts = _fonts((tmp_path / "words.pdf").read_bytes())
-    glyphs = {glyph for font in fonts for glyph in font.getGlyphOrder()}
+    embedded = _fonts((tmp_path / "words.pdf").read_bytes())
+    glyphs = {glyph for font in embedded for glyph in font.getGlyphOrder()}
     assert {"A", "uni0436"} <= glyphs
-    assert not any(table in font for font in fonts for table in ("GSUB", "GPOS", "GDEF", "kern"))
+    assert not any(table in font for font in embedded for table in ("GSUB", "GPOS", "GDEF", "kern"))
+
+
+def test_ligatures_are_in_the_font_that_figures_share() -> None:
+    """Matplotlib joins f and l, as in flows: to cut the font for them anew takes very long."""
+    joined = {"\N{LATIN SMALL LIGATURE FI}", "\N{LATIN SMALL LIGATURE FL}"}
+    assert joined | {"a", "µ", "→"} <= set(fonts.CHARACTERS)
+
+
+def test_a_reduced_font_is_kept_for_the_next_run(tmp_path: Path) -> None:
+    """Then fontTools is not even imported; a font that is damaged is reduced again."""
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from matplotlib.figure import Figure\n"
+        "from ringleaf.experiments.figures.style import matplotlib_style, save\n"
+        "with matplotlib_style():\n"
+        "    figure = Figure(figsize=(2, 1))\n"
+        "    figure.text(0.1, 0.5, 'flows')\n"
+        "    save(figure, Path(sys.argv[1]))\n"
+        "print('fontTools.subset' in sys.modules)\n"
+    )
+
+    def has_cut(name: str) -> str:
+        return subprocess.check_output(
+            [sys.executable, "-c", code, str(tmp_path / name)],
+            env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
+            text=True,
+        ).strip()
+
+    assert [has_cut("a"), has_cut("b")] == ["True", "False"]
+    (kept,) = (tmp_path / "ringleaf" / "fonts").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert has_cut("c") == "True"
+    files = [(tmp_path / f"{name}.pdf").read_bytes() for name in "abc"]
+    assert files[1:] == files[:-1]
 
 
 def test_pdf_files_hold_no_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fonts, too, have a date of modification: that of the font file that matplotlib has."""
-    fonts = []
+    embedded: list[TTFont] = []
     for name in ("a", "b"):
         with matplotlib_style():
             figure = Figure(figsize=(2, 1))
             figure.text(0.1, 0.5, "A")
             save(figure, tmp_path / name)
-        fonts += _fonts((tmp_path / f"{name}.pdf").read_bytes())
+        embedded += _fonts((tmp_path / f"{name}.pdf").read_bytes())
         monkeypatch.setattr("time.time", lambda: 2e9)
-    assert len({font["head"].modified for font in fonts}) == 1
+    assert len({font["head"].modified for font in embedded}) == 1
     assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
 
 
@@ -108,5 +145,5 @@ def test_a_figure_for_which_there_is_no_room_names_its_file(room: int, tmp_path:
         text=True,
         check=False,
     )
-    assert done.stderr == f"{tmp_path / 'figure.pdf'} File too large\n"
+    assert done.stderr == f"{tmp_path / 'figure.png'} File too large\n"
     assert list(tmp_path.iterdir()) == []

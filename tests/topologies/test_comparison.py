@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ringleaf.topologies import comparison
-from ringleaf.topologies.comparison import TopologyFigures, figures_of, table
-from ringleaf.topologies.registry import build
+from ringleaf.topologies.comparison import TopologyFigures, figures_by_family, figures_of, table
+from ringleaf.topologies.registry import TOPOLOGIES, build
 
 G = 10**9
 
@@ -51,3 +53,19 @@ def test_a_table_has_a_line_for_each() -> None:
 def test_bisections_of_large_networks_are_not_sought(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "MOST_HOSTS", 15)
     assert figures_of(build("fattree,k=4")).bisection_bps is None
+
+
+def test_each_family_has_figures_that_are_the_same_when_they_are_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    graphs = [build(family) for family in TOPOLOGIES]
+    made = [(graph.name, figures_of(graph)) for graph in graphs]
+
+    assert figures_by_family() == made
+    monkeypatch.setattr(comparison, "build", None)
+    assert figures_by_family() == made
+
+
+def test_families_with_so_many_hosts_are_built_anew() -> None:
+    assert dict(figures_by_family(20))["fattree,k=6"] == figures_of(build("fattree,k=6"))

@@ -18,6 +18,7 @@ from ringleaf.topologies.graph import (
     connect,
     distances,
     hosts,
+    least_times_ps,
     link,
     neighbor_at,
     neighbors,
@@ -170,3 +171,17 @@ def test_names_are_a_letter_and_a_number() -> None:
 
     with pytest.raises(TopologyError, match="node: must be a letter and a number, got 'spine'"):
         switches(graph)
+
+
+@given(ANY_SPEC)
+def test_distances_and_least_times_are_those_of_networkx(spec: str) -> None:
+    graph = build(spec)
+    start = hosts(graph)[0]
+
+    def hop_ps(node: str, peer: str) -> int:
+        return 1 + int(node[1:]) % 3 + 5 * (int(peer[1:]) % 2)
+
+    assert distances(graph, start) == nx.single_source_shortest_path_length(graph, start)
+    assert least_times_ps(graph, start, hop_ps) == nx.single_source_dijkstra_path_length(
+        graph, start, weight=lambda node, peer, _: hop_ps(node, peer)
+    )

@@ -1,0 +1,60 @@
+"""Answers that depend on nothing but what is installed, kept between commands.
+
+A table of all members of all families imports them all; most who ask for it have changed none of
+them since it was made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from ringleaf.core.private import cache_folder
+from ringleaf.core.sealed import read_sealed, write_sealed
+from ringleaf.core.shipped import PACKAGE
+from ringleaf.errors import ConfigError
+
+_SOURCES = (".py", ".yaml", ".json")
+
+
+def remembered(name: str, make: Callable[[], Any], package: Path = PACKAGE) -> Any:
+    """Return what `make` returns, or has returned for the same sources.
+
+    Args:
+        name: The answer's name, that of a file.
+        make: Returns a value of JSON, made of nothing but the package's sources.
+        package: The folder of the sources.
+    """
+    try:
+        path = cache_folder() / "answers" / name
+        about = f"{name} {_state(package)}"
+        kept = read_sealed(path, about)
+    except (OSError, ConfigError):
+        return make()
+    if kept is not None:
+        return json.loads(kept)
+    answer = make()
+    with suppress(OSError):
+        write_sealed(path, json.dumps(answer).encode(), about)
+    return answer
+
+
+def _state(package: Path) -> str:
+    """Return a digest of the places, sizes and times of all sources, and of the Python here."""
+    about = f"{sys.version} {sys.flags.optimize} {sorted(_sources(package))}"  # -OO: no docstrings
+    return blake2b(about.encode(), digest_size=16).hexdigest()
+
+
+def _sources(package: Path) -> Iterator[tuple[str, int, int]]:
+    for place, _, names in os.walk(package, followlinks=True):
+        for name in names:
+            if name.endswith(_SOURCES):
+                path = os.path.join(place, name)
+                info = os.stat(path)
+                yield path, info.st_size, info.st_mtime_ns
