@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.core.disciplines import parse_discipline
-from ringleaf.core.faults import DOWN, LOSS, NetworkFault
+from ringleaf.core.faults import CORRUPT, DOWN, LOSS, NetworkFault
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.pausing import Pausing
 from ringleaf.core.shipped import P4_BUILD
@@ -118,7 +118,13 @@ class NetworkOptions:
                 raise ConfigError(f"options: {name} must be >= 0, got {getattr(self, name)}")
 
     def _check_faults(self) -> None:
-        """Check that traces, which have a beginning only, can hold what changes."""
+        """Check that damage is noticed, and that traces, with a beginning only, hold what changes."""
+        for each in self.faults if self.trim_bytes is not None else ():
+            if each.kind == CORRUPT:
+                raise ConfigError(
+                    "faults: packets that switches trim have no ICRC any more, by which receivers "
+                    f"find a wrong bit, got {str(each)!r} and trim; leave out either of them"
+                )
         if self.record is None:
             return
         if self.reroute_ps is not None:
@@ -127,7 +133,7 @@ class NetworkOptions:
                 "either of them"
             )
         for each in self.faults:
-            if each.kind not in (DOWN, LOSS):
+            if each.kind not in (DOWN, LOSS, CORRUPT):
                 raise ConfigError(
                     f"faults: traces have ports' rates at the beginning, got {str(each)!r} and "
                     "record; leave out either of them"
