@@ -214,12 +214,21 @@ def _steps(
 ) -> Iterator[Disturbance]:
     """Yield how a fault changes both directions of its links, and how it ends."""
     directions = [each for a, b in links for each in ((a, b), (b, a))]
-    change = {LOSS: LinkLoss, CORRUPT: LinkDamage, RATE: LinkRate}[PROPERTIES[fault.kind]]
-    value = {DOWN: 1.0, RATE: int(fault.value)}.get(fault.kind, fault.value)
     for each in directions:
-        yield change(start_ps, each, value)
+        yield _change(fault, start_ps, each)
     for each in directions if end_ps is not None else ():
-        yield change(end_ps or 0, each, None)
+        yield _change(fault, end_ps or 0, each, is_over=True)
+
+
+def _change(
+    fault: NetworkFault, at_ps: int, direction: Direction, *, is_over: bool = False
+) -> Disturbance:
+    """Return how a fault changes a direction of a link when it begins, or when it is over."""
+    if fault.kind == RATE:
+        return LinkRate(at_ps, direction, None if is_over else int(fault.value))
+    share = 1.0 if fault.kind == DOWN else fault.value
+    change = LinkDamage if fault.kind == CORRUPT else LinkLoss
+    return change(at_ps, direction, None if is_over else share)
 
 
 def _reroutes(

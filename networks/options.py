@@ -118,7 +118,7 @@ class NetworkOptions:
                 raise ConfigError(f"options: {name} must be >= 0, got {getattr(self, name)}")
 
     def _check_faults(self) -> None:
-        """Check that damage is noticed, and that traces, with a beginning only, hold what changes."""
+        """Check that wrong bits are noticed, and that traces, of a beginning, hold what changes."""
         for each in self.faults if self.trim_bytes is not None else ():
             if each.kind == CORRUPT:
                 raise ConfigError(

@@ -57,7 +57,7 @@ def icrc_end(head: Bytes) -> int:
 def is_invariant(at: int) -> bool:
     """Return whether the ICRC covers the byte at an offset; what may change counts as ones."""
     is_checksum = at >> 1 == IP_CHECKSUM_AT >> 1 or at >> 1 == UDP_CHECKSUM_AT >> 1
-    return not (is_checksum or at == IP_TOS_AT or at == IP_TTL_AT or at == NOTICES_AT)
+    return not (is_checksum or at in (IP_TOS_AT, IP_TTL_AT, NOTICES_AT))
 
 
 @inline

@@ -51,7 +51,7 @@ def lay_out_damage(store: Store, networks: Sequence[int], head_bytes: int) -> No
 def has_icrc(arena: Arena, packet: int) -> bool:
     """Return whether a packet is RoCEv2's; nobody looks at what is in the others."""
     port = udp_port(arena, packet)
-    return port == UDP_PORT or port == NIC_PORT
+    return port in (UDP_PORT, NIC_PORT)
 
 
 @inline

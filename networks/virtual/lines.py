@@ -205,11 +205,12 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     # others.
     random = window(arena.fields, words[at + s.RANDOM_AT] + port, 1)
     # A lost packet has occupied the line, and was captured: it is lost behind the sender.
-    if happens(random, words[here + s.LOSS]):
-        if not is_only_damaged(arena, at, port, packet, on_line_ps):
-            words[here + s.LOST] += 1
-            free_packet(arena, packet)
-            return
+    if happens(random, words[here + s.LOSS]) and not is_only_damaged(
+        arena, at, port, packet, now_ps
+    ):
+        words[here + s.LOST] += 1
+        free_packet(arena, packet)
+        return
     at_ps = done_ps + words[here + s.DELAY_PS]
     if happens(random, words[at + s.DUPLICATE]):
         twin = copy_packet(arena, packet)

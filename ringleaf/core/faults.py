@@ -111,8 +111,8 @@ def _parse(text: str, where: str) -> NetworkFault:
     match = _WORDS.fullmatch(text)
     if match is None:
         raise ConfigError(
-            f"{where}: must be PLACE down, loss SHARE, corrupt SHARE, rate RATE or slow TIMES, then "
-            f"at TIME, for TIME, every TIME times N, got {text!r}; {_EXAMPLE}"
+            f"{where}: must be PLACE down, loss SHARE, corrupt SHARE, rate RATE or slow TIMES, "
+            f"then at TIME, for TIME, every TIME times N, got {text!r}; {_EXAMPLE}"
         )
     parts = match.groupdict()
     kind, value = _value(parts, where)
