@@ -102,14 +102,18 @@ class VirtualNetwork(HasEndpoints):
         self.programs = self._switches.programs
         loaded = set(self.programs.values())
         head_bytes = max(LEAST_HEAD_BYTES, *(each.head_bytes for each in loaded))
-        whole_bytes = head_bytes + max(options.mtu_bytes, 4 * options.lanes) + ICRC_BYTES
-        # Packets whose bytes are recorded, or change, lie in their heads whole.
-        pins = options.record is not None or any(each.kind == CORRUPT for each in options.faults)
+        # Packets whose bytes are recorded, or change, lie in their heads.
+        recorded_bytes = head_bytes + max(options.mtu_bytes, 4 * options.lanes)
+        whole_bytes = recorded_bytes + ICRC_BYTES
+        if any(each.kind == CORRUPT for each in options.faults):
+            head_bytes = whole_bytes
+        elif options.record is not None:
+            head_bytes = recorded_bytes
         make_pool(
             self.store,
             size=POOL_PACKETS,
             vectors=POOL_VECTORS,
-            head_bytes=whole_bytes if pins else head_bytes,
+            head_bytes=head_bytes,
             field_count=max(each.field_count for each in loaded),
             lane_count=max(each.lane_count for each in loaded),
         )
