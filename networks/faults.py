@@ -138,19 +138,27 @@ def disturbances_of(
     return changes
 
 
-def check_verified(kinds: Iterable[str], systems: Iterable[System], where: str = "") -> None:
+def check_verified(
+    kinds: Iterable[str], systems: Iterable[System], *, trims: bool, where: str = ""
+) -> None:
     """Check that packets with a wrong bit are noticed, if there will be some.
 
     Args:
         kinds: The kinds of all faults.
         systems: The network's aggregation systems.
+        trims: Whether switches trim packets.
         where: The beginning of the message.
 
     Raises:
-        ConfigError: If a system's packets have nothing by which they would be.
+        ConfigError: If some packets have nothing by which they would be.
     """
     if CORRUPT not in kinds:
         return
+    if trims:
+        raise ConfigError(
+            f"{where}faults: packets that switches trim have no ICRC any more, by which receivers "
+            f"find a wrong bit, got {CORRUPT} and trim; leave out either of them"
+        )
     for system in systems:
         if not system.has_icrc:
             raise ConfigError(

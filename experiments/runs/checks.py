@@ -169,7 +169,7 @@ def _check_verified(spec: NetworkSpec) -> None:
     if CORRUPT in kinds:
         from ringleaf.networks.faults import check_verified  # loads NetworkX
 
-        check_verified(kinds, _systems(spec).values())
+        check_verified(kinds, _systems(spec).values(), trims=spec.trim_bytes is not None)
 
 
 def _systems(spec: NetworkSpec) -> dict[str, System]:

@@ -173,7 +173,9 @@ class MininetNetwork(GivesTensors):
         of_jobs = self._hosts.entities
         entities = {name: [*written[name], *of_jobs.get(name, [])] for name in switches(self.graph)}
         systems = [group.system for group in self._hosts.groups if group.system is not None]
-        check_verified([each.kind for each in options.faults], systems, "options: ")
+        check_verified(
+            [each.kind for each in options.faults], systems, trims=False, where="options: "
+        )
         name = program_of(systems, options.lanes, options.switch_program)
         options.check_program(name != options.switch_program)
         self._folders = None

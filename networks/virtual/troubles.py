@@ -109,7 +109,8 @@ class Troubles:
     def _check(self, changes: Iterable[Disturbance]) -> bool:
         """Check that damaged packets are noticed; return whether there may be some."""
         damages = any(isinstance(each, LinkDamage) for each in changes)
-        check_verified([CORRUPT] if damages else [], self._systems)
+        kinds = [CORRUPT] if damages else []
+        check_verified(kinds, self._systems, trims=self._options.trim_bytes is not None)
         return damages
 
     def happen(self, now_ps: int) -> None:

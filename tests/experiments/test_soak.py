@@ -77,7 +77,7 @@ def test_links_damage_packets_for_a_while(damages: int, seed: int) -> None:
 def test_nothing_is_damaged_where_nobody_would_notice(seed: int) -> None:
     case = draw(seed, 0)
 
-    aggregates = any(ALGORITHMS[name].in_network for name in case.given["algo"].split(","))
+    aggregates = any(ALGORITHMS[name].in_network for name in resolve(case.given).algos)
     assert not case.trouble.damages or not (aggregates or "trim" in case.given)
 
 
