@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nic_runs import RANKS, Exchanges
 from test_faults import run
 from test_record_replay import record, replay
 from test_virtual_parts import send, star
@@ -18,6 +19,7 @@ from ringleaf.core.compiled import UNCOMPILED
 from ringleaf.core.faults import parse_faults
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs import python
+from ringleaf.hosts.nic.embedding.sizes import ExchangeSizes
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.faults import Disturbance, LinkDamage, LinkLoss
 from ringleaf.networks.options import NetworkOptions
@@ -142,8 +144,11 @@ def test_it_is_refused_before_anything_runs(
 
 
 def test_messages_of_nics_that_compute_are_checked_too() -> None:
-    """As their transport is the hosts'."""
-    from ringleaf.networks.nic.system import NicSystem
-
-    assert NicSystem.has_icrc
-    assert not find_system("omnireduce").has_icrc
+    """What is in their tables is compared with the whole table by each pass."""
+    faults = parse_faults("h1 corrupt 20%", "faults")
+    sizes = ExchangeSizes(RANKS, rows=60, dim=8, bags=6, per_bag=5)
+    found = Exchanges(sizes, options=NetworkOptions(mtu_bytes=256, faults=faults))
+    results = [result for _ in range(3) for result in found.iterate()]
+    assert found.nics.wrong == 0
+    assert sum(each.corrupted for each in results) > 0
+    assert sum(each.lost for each in results) == 0
