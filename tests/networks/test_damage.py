@@ -152,3 +152,11 @@ def test_messages_of_nics_that_compute_are_checked_too() -> None:
     assert found.nics.wrong == 0
     assert sum(each.corrupted for each in results) > 0
     assert sum(each.lost for each in results) == 0
+
+
+def test_links_damage_nothing_after_the_run() -> None:
+    """Though the fault has no end."""
+    network = star()
+    forever = send(network, disturbances=[LinkDamage(0, UP, 0.5)])
+    assert forever.corrupted > 0
+    assert send(network).corrupted == 0
