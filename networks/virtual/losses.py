@@ -36,11 +36,3 @@ def set_losses(store: Store, network: int, port: int, loss: float, share: float)
         part = damaged / (loss + damaged) if damaged else 0.0
         row = block + BLOCK_WORDS + port * ROW_WORDS
         words[row + SHARE] = round(part * s.PROBABILITY_ONE)
-
-
-def count_damaged(store: Store, network: int) -> int:
-    """Return how many packets have been damaged so far."""
-    words = store.arena.words
-    block = int(words[network + s.DAMAGE_AT])
-    rows = words[block + BLOCK_WORDS :][: int(words[network + s.PORTS]) * ROW_WORDS]
-    return int(rows[DAMAGED::ROW_WORDS].sum()) if block else 0

@@ -15,18 +15,21 @@ from test_record_replay import record, replay
 from test_virtual_parts import send, star
 from test_virtual_tiny import FRAME_PS, LINE_BYTES
 
+import ringleaf.networks.virtual.state as s
 from ringleaf.core.compiled import UNCOMPILED
 from ringleaf.core.faults import parse_faults
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs import python
+from ringleaf.hosts.agent import CORRUPTED
 from ringleaf.hosts.nic.embedding.sizes import ExchangeSizes
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.faults import Disturbance, LinkDamage, LinkLoss
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.networks.virtual.losses import count_damaged
+from ringleaf.networks.virtual.losses import BLOCK_WORDS, DAMAGED, ROW_WORDS
 from ringleaf.topologies.registry import build
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 UP = ("h1", "s0")
 CLOS = "leafspine,leaves=2,spines=2,hosts=2"
 FEW = settings(max_examples=3 if UNCOMPILED else 20, deadline=None)
@@ -38,7 +41,10 @@ def first_frame(change: type[LinkDamage] | type[LinkLoss]) -> list[Disturbance]:
 
 
 def damaged(network: VirtualNetwork) -> int:
-    return count_damaged(network.store, network._network)
+    words = network.store.arena.words
+    block = int(words[network._network + s.DAMAGE_AT])
+    rows = words[block + BLOCK_WORDS :][: len(network._net().ports) * ROW_WORDS]
+    return int(rows[DAMAGED::ROW_WORDS].sum()) if block else 0
 
 
 def test_a_damaged_packet_takes_as_long_as_a_lost_one_and_the_way_to_the_receiver() -> None:
@@ -65,7 +71,7 @@ def test_a_link_that_loses_all_has_nothing_to_damage() -> None:
 
 @FEW
 @given(
-    place=st.sampled_from(["h1", "s0-s2", "s3"]),
+    place=st.sampled_from(["h1", "s0-s2", "s3-s1"]),
     share=st.sampled_from(["5%", "40%"]),
     at=st.integers(0, 60),
     lasting=st.integers(1, 300),
@@ -75,7 +81,7 @@ def test_a_link_that_loses_all_has_nothing_to_damage() -> None:
 def test_all_are_found_whatever_the_threads_and_though_there_is_no_data(
     place: str, share: str, at: int, lasting: int, algo: str, cc: str
 ) -> None:
-    """Queues are empty enough to drop none, so that each damaged packet reaches a host."""
+    """Each packet crosses the link once, and queues drop none: all damaged ones reach hosts."""
     faults = parse_faults(f"{place} corrupt {share} at {at}us for {lasting}us", "faults")
     found = []
     for threads in (1, 2):
@@ -84,10 +90,10 @@ def test_all_are_found_whatever_the_threads_and_though_there_is_no_data(
         result = run(on, algo=algo)
         assert on.drain() == 0
         assert (result.drops, result.lost) == (0, 0)
+        words, agents = on.store.arena.words, on._net().agents[:, s.AGENT_AT]
+        assert words[agents + CORRUPTED].sum() == damaged(on)
         found.append((result.time_ps, result.corrupted, damaged(on), result.link_bytes))
     assert found[0] == found[1]
-    _, corrupted, hurt, _ = found[0]
-    assert corrupted <= hurt <= 2 * corrupted + 4, "some are hurt twice, or come after the end"
 
 
 def test_runs_without_data_lose_as_much_time(tmp_path: Path) -> None:
