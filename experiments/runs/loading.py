@@ -53,7 +53,7 @@ def load_networks(spec: NetworkSpec, algorithms: Sequence[str]) -> None:
 
 def _load(served: Sequence[Sequence[str]], spec: NetworkSpec, *own: Path) -> None:
     """Load networks, the agents of systems, and programs that serve some of them together each."""
-    import ringleaf.networks.virtual.network  # noqa: F401
+    import ringleaf.networks.virtual.network
     from ringleaf.core import compiled
     from ringleaf.ina.registry import find_system
     from ringleaf.networks.virtual.switch_set import load_program
