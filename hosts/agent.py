@@ -37,6 +37,7 @@ PROGRESS = 8  # grows with every success; tells which agents wait in vain
 HOST_FREE_PS = 9  # when the host's processor has done the messages it has; of one agent per host
 NUMBER = 10  # among all agents of the network
 PAUSED = 11  # a bit per class that priority flow control has paused; agents may heed it
+CORRUPTED = 12  # packets that were discarded, as their checksum was wrong
 AGENT_WORDS = 16  # an agent's own words start here
 
 # Completion ring: count, capacity, then rows of COMPLETION_WORDS.

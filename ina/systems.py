@@ -215,6 +215,8 @@ class System(ABC):
             says so, they have a `mover`.
         rebuilds: Whether its trees can be built again while jobs run, when switches or links fail:
             if a request says so, they have a `rebuilder`.
+        has_icrc: Whether all its packets are RoCEv2's, and none is changed by switches, so that
+            receivers find those that were damaged.
         deals_on: Whether it deals a tensor's blocks to servers from where the last tensor's dealing
             ended. Its bound is for the first tensor; later ones may be a block's time below it.
     """
@@ -233,6 +235,7 @@ class System(ABC):
     has_windows: bool = False
     moves: bool = False
     rebuilds: bool = False
+    has_icrc: bool = False
     deals_on: bool = False
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Disturbances of a run: links that change their loss or rate, switches that restart, new routes.
+"""Disturbances of a run: links that lose, damage or slow packets, restarts of switches, new routes.
 
 They happen between events, at a time of their own. A link that is down loses everything; a burst
 of losses is a loss rate that is set and reset; a loss in one direction concerns one port. Faults as
@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import networkx as nx
 
-from ringleaf.core.faults import DOWN, LOSS, RATE, SLOW, NetworkFault
+from ringleaf.core.faults import CORRUPT, DOWN, LOSS, RATE, SLOW, NetworkFault
 from ringleaf.core.units import FOREVER_PS, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import hosts, neighbors, switches
+
+if TYPE_CHECKING:
+    from ringleaf.ina.systems import System
 
 Direction = tuple[str, str]
 """A direction of a link: its sending and its receiving end."""
@@ -37,6 +40,21 @@ class LinkLoss:
     after_ps: int
     link: Direction
     loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDamage:
+    """A change of the probability with which a packet gets a wrong bit in one direction of a link.
+
+    Attributes:
+        after_ps: Time since the run's start.
+        link: The direction.
+        share: Probability, 0 to 1, of packets that are not lost; None: 0 again.
+    """
+
+    after_ps: int
+    link: Direction
+    share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +98,10 @@ class Reroute:
     without: frozenset[Direction]
 
 
-Disturbance = LinkLoss | LinkRate | Restart | Reroute
+Disturbance = LinkLoss | LinkDamage | LinkRate | Restart | Reroute
+
+PROPERTIES = {DOWN: LOSS, LOSS: LOSS, CORRUPT: CORRUPT, RATE: RATE}
+"""Kind of fault -> what of a link it changes, as one fault at a time may."""
 
 
 def disturbances_of(
@@ -117,6 +138,36 @@ def disturbances_of(
     return changes
 
 
+def check_verified(
+    kinds: Iterable[str], systems: Iterable[System], *, trims: bool, where: str = ""
+) -> None:
+    """Check that packets with a wrong bit are noticed, if there will be some.
+
+    Args:
+        kinds: The kinds of all faults.
+        systems: The network's aggregation systems.
+        trims: Whether switches trim packets.
+        where: The beginning of the message.
+
+    Raises:
+        ConfigError: If some packets have nothing by which they would be.
+    """
+    if CORRUPT not in kinds:
+        return
+    if trims:
+        raise ConfigError(
+            f"{where}faults: packets that switches trim have no ICRC any more, by which receivers "
+            f"find a wrong bit, got {CORRUPT} and trim; leave out either of them"
+        )
+    for system in systems:
+        if not system.has_icrc:
+            raise ConfigError(
+                f"{where}faults: nothing that adds up {system.name}'s packets verifies a checksum "
+                f"of their values, so sums would be wrong, got {CORRUPT}; take {LOSS}, or an "
+                "algorithm of hosts"
+            )
+
+
 def _check_routes(graph: nx.Graph[str]) -> None:
     """Check that routes of a topology can be computed again with fewer links."""
     rule = graph.graph["routing"]
@@ -134,10 +185,10 @@ def _check_routes(graph: nx.Graph[str]) -> None:
 
 def _check_apart(faults: Sequence[NetworkFault], graph: nx.Graph[str]) -> None:
     """Check that no two faults change one property of a link at the same time."""
-    taken: dict[tuple[frozenset[str], bool], list[tuple[int, int, NetworkFault]]] = {}
+    taken: dict[tuple[frozenset[str], str], list[tuple[int, int, NetworkFault]]] = {}
     for fault in faults:
         for ends in links_of(graph, fault.place):
-            own = taken.setdefault((frozenset(ends), fault.kind == RATE), [])
+            own = taken.setdefault((frozenset(ends), PROPERTIES[fault.kind]), [])
             own += [(at, FOREVER_PS if end is None else end, fault) for at, end in fault.spans()]
     for spans in taken.values():
         spans.sort(key=lambda each: each[:2])
@@ -172,15 +223,20 @@ def _steps(
     """Yield how a fault changes both directions of its links, and how it ends."""
     directions = [each for a, b in links for each in ((a, b), (b, a))]
     for each in directions:
-        if fault.kind in (DOWN, LOSS):
-            yield LinkLoss(start_ps, each, 1.0 if fault.kind == DOWN else fault.value)
-        else:
-            yield LinkRate(start_ps, each, int(fault.value))
+        yield _change(fault, start_ps, each)
     for each in directions if end_ps is not None else ():
-        if fault.kind in (DOWN, LOSS):
-            yield LinkLoss(end_ps or 0, each, None)
-        else:
-            yield LinkRate(end_ps or 0, each, None)
+        yield _change(fault, end_ps or 0, each, is_over=True)
+
+
+def _change(
+    fault: NetworkFault, at_ps: int, direction: Direction, *, is_over: bool = False
+) -> Disturbance:
+    """Return how a fault changes a direction of a link when it begins, or when it is over."""
+    if fault.kind == RATE:
+        return LinkRate(at_ps, direction, None if is_over else int(fault.value))
+    share = 1.0 if fault.kind == DOWN else fault.value
+    change = LinkDamage if fault.kind == CORRUPT else LinkLoss
+    return change(at_ps, direction, None if is_over else share)
 
 
 def _reroutes(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.core.disciplines import parse_discipline
-from ringleaf.core.faults import DOWN, LOSS, NetworkFault
+from ringleaf.core.faults import CORRUPT, DOWN, LOSS, NetworkFault
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.pausing import Pausing
 from ringleaf.core.shipped import P4_BUILD
@@ -129,7 +129,7 @@ class NetworkOptions:
                 "either of them"
             )
         for each in self.faults:
-            if each.kind not in (DOWN, LOSS):
+            if each.kind not in (DOWN, LOSS, CORRUPT):
                 raise ConfigError(
                     f"faults: traces have ports' rates at the beginning, got {str(each)!r} and "
                     "record; leave out either of them"

@@ -175,6 +175,7 @@ class RunResult:
     """Per switch that aggregates, if watched: its entries in use, (group numbers, samples)."""
     notes: list[Note] = field(default_factory=list)  # of messages, if watched: the first of them
     left_out: int = 0  # messages' ends that there was no more room to note
+    corrupted: int = 0  # packets that receivers discarded, as a bit was wrong
     refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
     trims: int = 0  # packets that found a queue full, and went on without their payload

@@ -23,7 +23,15 @@ from ringleaf.core.disciplines import names as disciplines
 from ringleaf.core.units import PS_PER_NS, PS_PER_US
 from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.ina.window_registry import WINDOWS
-from ringleaf.networks.faults import Direction, Disturbance, LinkLoss, LinkRate, Reroute, Restart
+from ringleaf.networks.faults import (
+    Direction,
+    Disturbance,
+    LinkDamage,
+    LinkLoss,
+    LinkRate,
+    Reroute,
+    Restart,
+)
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.switching.settings import CONTROLLERS as CIRCUITS
@@ -120,6 +128,7 @@ class Disturbances:
         lasting: Number of links between switches that go down and stay so, as routes lead around
             them, and others lead everywhere.
         mends: 1: switches that restart are noticed, too, so that trees are built again.
+        damages: Number of links that damage a fifth of the packets for a while, in one direction.
     """
 
     outages: int = 0
@@ -129,10 +138,11 @@ class Disturbances:
     slowdowns: int = 0
     lasting: int = 0
     mends: int = 0
+    damages: int = 0
 
     def __bool__(self) -> bool:
         counts = self.outages, self.bursts, self.restarts, self.reroutes, self.slowdowns
-        return sum(counts) + self.lasting > 0
+        return sum(counts) + self.lasting + self.damages > 0
 
     def draw(
         self, links: Sequence[Direction], switches: Sequence[str], random: Random
@@ -167,6 +177,9 @@ class Disturbances:
             end_ps = start_ps + random.randrange(LONGEST_PS)
             rate_bps = random.choice((10**8, 10**9, 10**10))
             found += [LinkRate(start_ps, link, rate_bps), LinkRate(end_ps, link, None)]
+        for _ in range(self.damages):
+            link, (start_ps, end_ps) = random.choice(links), _span(random)
+            found += [LinkDamage(start_ps, link, 0.2), LinkDamage(end_ps, link, None)]
         return found
 
 
@@ -209,9 +222,13 @@ def _spare(
     return found
 
 
-def _for_a_while(directions: Sequence[Direction], loss: float, random: Random) -> list[Disturbance]:
+def _span(random: Random) -> tuple[int, int]:
     start_ps = random.randrange(LONGEST_PS)
-    end_ps = start_ps + random.randrange(100 * PS_PER_NS, LONGEST_PS)
+    return start_ps, start_ps + random.randrange(100 * PS_PER_NS, LONGEST_PS)
+
+
+def _for_a_while(directions: Sequence[Direction], loss: float, random: Random) -> list[Disturbance]:
+    start_ps, end_ps = _span(random)
     return [
         *(LinkLoss(start_ps, each, loss) for each in directions),
         *(LinkLoss(end_ps, each, None) for each in directions),
@@ -245,6 +262,8 @@ def draw(seed: int, number: int) -> SoakCase:
         given |= _some(_SOLVED, random, share=0.4)
     given |= draw_circuits(given, random, aggregates=kind == "switches")
     trouble = draw_trouble(given, random)
+    if kind != "switches":
+        trouble = with_damage(trouble, given, random)
     return SoakCase(number, given | detection(trouble), trouble)
 
 
@@ -309,6 +328,13 @@ def draw_trouble(given: Mapping[str, str], random: Random) -> Disturbances:
         lasting = random.choice((0, 0, 1, 2))
         return Disturbances(outages, bursts, restarts, reroutes, slowdowns, lasting, mends=1)
     return Disturbances(outages, bursts, restarts, reroutes, slowdowns)
+
+
+def with_damage(trouble: Disturbances, given: Mapping[str, str], random: Random) -> Disturbances:
+    """Return the disturbances of a case of hosts alone, mostly with links that damage packets."""
+    if not trouble or "trim" in given or random.random() < 0.3:
+        return trouble
+    return replace(trouble, damages=random.choice((1, 2)))
 
 
 def detection(trouble: Disturbances) -> dict[str, str]:

@@ -15,6 +15,7 @@ from bench.soak.cases import (
     draw_trouble,
     simpler_options,
     simpler_trouble,
+    with_damage,
 )
 from ringleaf.topologies.registry import count
 
@@ -58,7 +59,7 @@ def draw_nics(seed: int, number: int) -> NicCase:
     hosts = count(topo).hosts
     given |= _draw_exchange(random, hosts) if offload == "guo" else _draw_pipeline(random, hosts)
     given |= draw_circuits(given, random)
-    trouble = draw_trouble(given, random)
+    trouble = with_damage(draw_trouble(given, random), given, random)
     return NicCase(number, offload, given | detection(trouble), trouble)
 
 

@@ -252,6 +252,7 @@ def _judge(measurement: Measurement, where: str, network: Worn, spec: Collective
         return Finding("leak", where, f"{network.leaked} packets")
     calm = not (
         row.lost
+        or row.corrupted
         or row.drops
         or network.trims
         or spec.duplicate

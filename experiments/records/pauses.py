@@ -1,4 +1,4 @@
-"""Packets that switches held back or trimmed, and circuits, for every workload's reports."""
+"""Packets held back, trimmed or found damaged, and circuits, for every workload's reports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from ringleaf.experiments.records import circuit_counts
 
 
 class Counted(Protocol):
-    """A row of results, or the results of a run, that counts what queues have done.
+    """A row of results, or the results of a run, that counts what has happened to packets.
 
     Attributes:
         pauses: Times that a port asked the other end to pause a class.
         trims: Packets that found a queue full, and went on without their payload.
+        corrupted: Packets that receivers discarded, as a bit was wrong.
         drops: Packets that found a queue full.
         changes: Changes of circuits.
         dark_ps: The time in which circuits were not up because of them.
@@ -31,6 +32,10 @@ class Counted(Protocol):
     @property
     def trims(self) -> int:
         """Return the packets that found a queue full, and went on without their payload."""
+
+    @property
+    def corrupted(self) -> int:
+        """Return the packets that receivers discarded, as a bit was wrong."""
 
     @property
     def drops(self) -> int:
@@ -58,7 +63,7 @@ class Counted(Protocol):
 
 
 def tell(where: str, counted: Counted) -> Iterator[str]:
-    """Yield a line for each thing that switches did only because of PFC, trimming or circuits.
+    """Yield a line for each thing that is only because of PFC, trimming, damage or circuits.
 
     Args:
         where: The run, as the line begins with it.
@@ -69,6 +74,10 @@ def tell(where: str, counted: Counted) -> Iterator[str]:
     if counted.trims:
         was = "was" if counted.trims == 1 else "were"
         yield f"{where}: {format_count(counted.trims, 'packet')} {was} trimmed"
+    if counted.corrupted:
+        was = "was" if counted.corrupted == 1 else "were"
+        count = format_count(counted.corrupted, "packet")
+        yield f"{where}: {count} with a wrong bit {was} discarded by receivers"
     values = (getattr(counted, name) for name in circuit_counts.NAMES)
     yield from (f"{where}: {phrase}" for phrase in circuit_counts.tell(*values))
 

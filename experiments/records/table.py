@@ -63,7 +63,7 @@ def wrong_line(wrong: int | None) -> str:
 
 
 def network_lines(results: Results) -> Iterator[str]:
-    """Yield lines on the busiest links, on the queues with most drops, and on pauses and trims."""
+    """Yield lines on the busiest links, the queues with most drops, pauses, trims and damage."""
     for key, name in results.places().items():
         if phrase := link_use.tell(results.uses.get(key, [])):
             yield f"{phrase} ({name})" if name else phrase

@@ -8,6 +8,7 @@ from typing import Any
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.extras import require
+from ringleaf.core.faults import CORRUPT
 from ringleaf.core.p4c import find_compiler
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimates.estimate import check_memory
@@ -59,6 +60,7 @@ def check(request: RunRequest, *, live: bool = True) -> None:
     _check_racks(kind, spec, counts)
     _check_growth(spec)
     _check_fluid(spec)
+    _check_verified(spec)
     if live and spec.is_live:
         check_machine_for(spec)
     check_out(spec.out)
@@ -159,6 +161,15 @@ def _check_fluid(spec: NetworkSpec) -> None:
     for name, system in _systems(spec).items() if spec.net == FLOW else ():
         if not system.is_fluid:
             raise ConfigError(f"algo: {name} has no fluid form, got net={FLOW}; take net=virtual")
+
+
+def _check_verified(spec: NetworkSpec) -> None:
+    """Check that packets with a wrong bit are noticed, if a fault makes some."""
+    kinds = [each.kind for each in spec.network_faults]
+    if CORRUPT in kinds:
+        from ringleaf.networks.faults import check_verified  # loads NetworkX
+
+        check_verified(kinds, _systems(spec).values(), trims=spec.trim_bytes is not None)
 
 
 def _systems(spec: NetworkSpec) -> dict[str, System]:

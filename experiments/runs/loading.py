@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringleaf.core import compiling
+from ringleaf.core.faults import CORRUPT
 from ringleaf.core.shipped import built_program
 from ringleaf.experiments.programs.names import is_for_all, is_path
 from ringleaf.experiments.spec.network import FLOW
@@ -52,11 +53,13 @@ def load_networks(spec: NetworkSpec, algorithms: Sequence[str]) -> None:
 
 def _load(served: Sequence[Sequence[str]], spec: NetworkSpec, *own: Path) -> None:
     """Load networks, the agents of systems, and programs that serve some of them together each."""
-    import ringleaf.networks.virtual.network  # noqa: F401
+    import ringleaf.networks.virtual.network
     from ringleaf.core import compiled
     from ringleaf.ina.registry import find_system
     from ringleaf.networks.virtual.switch_set import load_program
 
+    if any(each.kind == CORRUPT for each in spec.network_faults):
+        import ringleaf.networks.virtual.damage  # noqa: F401
     for path in (*_programs(served, spec), *own):
         load_program(path).declare()
     for name in dict.fromkeys(chain.from_iterable(served)):

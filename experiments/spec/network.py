@@ -181,9 +181,9 @@ class NetworkSpec(Checked):
     faults: kinds.Faults = option(
         "",
         "Links or nodes that fail in each run: 's0-s8 down at 50us for 200us', 'h3 down at 1ms', "
-        "'s0-s8 loss 10%', 's0-s8 rate 10G at 20us', '... for 5us every 20us times 8'; of "
-        "workloads also hosts that compute slowly: 'h3 slow 2 at 1ms'; several "
-        "are separated by commas (docs/faults.md)",
+        "'s0-s8 loss 10%', 's0-s8 corrupt 1%', 's0-s8 rate 10G at 20us', '... for 5us every 20us "
+        "times 8'; of workloads also hosts that compute slowly: 'h3 slow 2 at 1ms'; several are "
+        "separated by commas (docs/faults.md)",
         flags="--faults",
     )
     reroute_ps: kinds.AnyTime = option(

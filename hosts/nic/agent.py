@@ -14,6 +14,7 @@ from ringleaf.hosts import rc
 from ringleaf.hosts.agent import (
     COMPLETION_WORDS,
     COMPLETIONS_AT,
+    CORRUPTED,
     PROGRESS,
     READY,
     REFUSALS,
@@ -137,6 +138,7 @@ def go_on(arena: Arena, at: int, now_ps: int) -> None:
     words[at + TIMER_AT_PS] = min(words[transport + TIMER_AT_PS], first_due_ps(arena, at))
     words[at + RETRANSMISSIONS] = words[transport + RETRANSMISSIONS]
     words[at + REFUSALS] = words[transport + REFUSALS]
+    words[at + CORRUPTED] = words[transport + CORRUPTED]
     words[at + PROGRESS] = words[transport + PROGRESS] + words[at + FINISHED]
 
 

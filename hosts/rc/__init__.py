@@ -6,7 +6,7 @@ each into the receive that was posted next. Acknowledgements carry credits, the 
 are posted (9.7.7.2); a sender without credit waits for some, unless its QP is eager. A packet for
 which no receive is posted all the same is refused (RNR NAK). After a timeout a sender asks by a
 probe, an opcode of our own.
-The ICRC is sent as zero.
+The ICRC is sent as zero, and checked where it is not (`icrc.py`).
 
 Packet sequence numbers (PSN) are 64-bit counters here and 24 bits on the wire.
 """

@@ -7,9 +7,10 @@ from ringleaf.core.compiled import handler
 from ringleaf.core.headers import get24
 from ringleaf.core.packets import HEAD_LEN, open_packet
 from ringleaf.core.units import FOREVER_PS
-from ringleaf.hosts.agent import READY, TIMER_AT_PS
+from ringleaf.hosts.agent import CORRUPTED, READY, TIMER_AT_PS
 from ringleaf.hosts.fifo import FIFO_COUNT, open_fifo
 from ringleaf.hosts.rc.congestion import receive_notice, tend
+from ringleaf.hosts.rc.icrc import is_damaged
 from ringleaf.hosts.rc.queue import offer, open_levels, sendable, take_sender
 from ringleaf.hosts.rc.receiver import is_whole, make_answer, receive_data, receive_probe
 from ringleaf.hosts.rc.sender import expire, make_data, make_probe, receive_answer
@@ -59,10 +60,14 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     """Take a packet of RoCEv2, for the queue pair of its destination; ignore one for no queue pair.
 
-    Queue pair number n of the agent is n + 1 on the wire.
+    Queue pair number n of the agent is n + 1 on the wire. One with a wrong ICRC is discarded before
+    anything in it is believed.
     """
     view = open_packet(arena, packet)
     head = view.head
+    if is_damaged(view):
+        arena.words[at + CORRUPTED] += 1
+        return 0
     number = get24(head, DEST_QP_AT) - 1
     if not 0 <= number < arena.words[at + QP_COUNT]:
         return 0

@@ -144,7 +144,7 @@ class RoceData(Packet):
 
 
 class ICRC(Packet):
-    """The invariant CRC, which nothing here computes."""
+    """The invariant CRC: 0, but in packets that were damaged (`icrc.py`)."""
 
     name = "ICRC"
     fields_desc = [XIntField("icrc", 0)]  # noqa: RUF012

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ringleaf.core.faults import LOSS
+from ringleaf.core.faults import CORRUPT, LOSS
 from ringleaf.errors import ConfigError
 
 REMEDY = "net=virtual"
@@ -52,9 +52,10 @@ def check_flow(values: Mapping[str, object], where: str = "") -> None:
         ConfigError: If packets would matter.
     """
     for fault in values.get("faults") or ():  # type: ignore[attr-defined]
-        if fault.kind == LOSS:
+        if fault.kind in (LOSS, CORRUPT):
             raise ConfigError(
-                f"{where}faults: no fluid model covers loss, got {str(fault)!r}; take {REMEDY}"
+                f"{where}faults: no fluid model covers {fault.kind}, got {str(fault)!r}; take "
+                f"{REMEDY}"
             )
     for name, (reason, nothing) in PACKETS_ONLY.items():
         value = values.get(name, nothing)

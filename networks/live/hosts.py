@@ -13,6 +13,7 @@ import numpy as np
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
+from ringleaf.core.faults import CORRUPT
 from ringleaf.core.live_limits import check_live, check_pausing
 from ringleaf.core.packets import OUTBOX_ROWS, make_pool
 from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
@@ -77,7 +78,9 @@ class LiveHosts(GivesTensors):
         captured = options.capture is not None
         check_pausing("embedded", options.pfc, "options: ", captured=captured)
         if options.pfc is not None:
-            import ringleaf.networks.virtual.pfc.tables  # noqa: F401 - compiled before hosts fork
+            import ringleaf.networks.virtual.pfc.tables
+        if any(each.kind == CORRUPT for each in options.faults):
+            import ringleaf.networks.virtual.damage  # noqa: F401 - likewise
         self._seed = seed
         self.store = Store(shared=True)
         make_pool(

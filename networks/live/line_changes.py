@@ -1,4 +1,4 @@
-"""Changes of live lines' losses and rates, at times of the wall clock."""
+"""Changes of live lines' losses, damage and rates, at times of the wall clock."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import ringleaf.networks.virtual.state as s
+from ringleaf.core.packets import HEAD_BYTES
 from ringleaf.core.units import FOREVER_PS, PS_PER_NS
-from ringleaf.networks.faults import Agenda, Direction, Disturbance, LinkLoss, LinkRate
+from ringleaf.networks.faults import (
+    Agenda,
+    Direction,
+    Disturbance,
+    LinkDamage,
+    LinkLoss,
+    LinkRate,
+)
 from ringleaf.networks.live.engine import Engine, LinkEnd
+from ringleaf.networks.virtual.losses import set_losses
 
-WHAT = ("loss", "rate_bps")
-"""The attributes of a `LinkEnd` that may change."""
+LOSS, DAMAGE, RATE = WHAT = "loss", "damage", "rate_bps"
+"""What of a line may change: attributes of a `LinkEnd`, and damage, which none has as usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +31,7 @@ class LineChange:
     Attributes:
         after_ps: Time since the run's start.
         line: Its number in the process.
-        what: One of `WHAT`.
+        what: `LOSS`, `DAMAGE` or `RATE`.
         value: A probability, or bit/s; None: as usual.
     """
 
@@ -32,11 +41,13 @@ class LineChange:
     value: float | None
 
     @classmethod
-    def of(cls, change: LinkLoss | LinkRate, line: int) -> LineChange:
+    def of(cls, change: LinkLoss | LinkDamage | LinkRate, line: int) -> LineChange:
         """Return a change of the link's direction that this line sends in."""
         if isinstance(change, LinkLoss):
-            return cls(change.after_ps, line, "loss", change.loss)
-        return cls(change.after_ps, line, "rate_bps", change.rate_bps)
+            return cls(change.after_ps, line, LOSS, change.loss)
+        if isinstance(change, LinkDamage):
+            return cls(change.after_ps, line, DAMAGE, change.share)
+        return cls(change.after_ps, line, RATE, change.rate_bps)
 
 
 def changes_of(
@@ -46,7 +57,7 @@ def changes_of(
     return [
         LineChange.of(each, line)
         for each in disturbances
-        if isinstance(each, LinkLoss | LinkRate) and each.link == direction
+        if isinstance(each, LinkLoss | LinkDamage | LinkRate) and each.link == direction
     ]
 
 
@@ -61,7 +72,7 @@ class LineChanges:
     def __init__(self, engine: Engine, lines: Sequence[LinkEnd]) -> None:
         self._engine, self._lines = engine, lines
         self._agenda: Agenda[LineChange] = Agenda((), 0)
-        self._touched: set[tuple[int, str]] = set()
+        self._touched: dict[tuple[int, str], float | None] = {}
 
     @property
     def next_ps(self) -> int:
@@ -70,6 +81,9 @@ class LineChanges:
 
     def begin(self, changes: Iterable[LineChange], start_ns: int) -> None:
         """Note what will happen in a run that starts at a time of the monotonic clock."""
+        changes = list(changes)
+        if any(each.what == DAMAGE for each in changes):
+            self._lay_out_damage()
         ahead_ps = (start_ns - time.monotonic_ns()) * PS_PER_NS
         self._agenda = Agenda(changes, self._engine.now_ps + ahead_ps)
 
@@ -88,10 +102,19 @@ class LineChanges:
 
     def set(self, line: int, what: str, value: float | None) -> None:
         """Change a line now, until the run is over; None has it as usual."""
-        row = self._engine.network().ports[line]
-        now = getattr(self._lines[line], what) if value is None else value
-        self._touched.add((line, what))
-        if what == "loss":
-            row[s.LOSS] = round(now * s.PROBABILITY_ONE)
-        else:
-            row[s.RATE_BPS] = int(now)
+        self._touched[line, what] = value
+        usual = self._lines[line]
+        if what == RATE:
+            self._engine.network().ports[line][s.RATE_BPS] = int(value or usual.rate_bps)
+            return
+        loss, share = self._touched.get((line, LOSS)), self._touched.get((line, DAMAGE))
+        loss = usual.loss if loss is None else loss
+        set_losses(self._engine.store, self._engine.at, line, loss, share or 0.0)
+
+    def _lay_out_damage(self) -> None:
+        store, at = self._engine.store, self._engine.at
+        words = store.arena.words
+        if not words[at + s.DAMAGE_AT]:
+            from ringleaf.networks.virtual.damage import lay_out_damage  # compiles, or loads
+
+            lay_out_damage(store, [at], int(words[HEAD_BYTES]))  # live, heads hold whole packets

@@ -27,7 +27,15 @@ from ringleaf.networks.circuit_plan import CircuitPlan
 from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
-from ringleaf.networks.faults import LinkLoss, LinkRate, Reroute, Restart, disturbances_of
+from ringleaf.networks.faults import (
+    LinkDamage,
+    LinkLoss,
+    LinkRate,
+    Reroute,
+    Restart,
+    check_verified,
+    disturbances_of,
+)
 from ringleaf.networks.forwarding import forwarding_entities, program_entities
 from ringleaf.networks.groups import Group
 from ringleaf.networks.live.coordination import Played
@@ -165,6 +173,9 @@ class MininetNetwork(GivesTensors):
         of_jobs = self._hosts.entities
         entities = {name: [*written[name], *of_jobs.get(name, [])] for name in switches(self.graph)}
         systems = [group.system for group in self._hosts.groups if group.system is not None]
+        check_verified(
+            [each.kind for each in options.faults], systems, trims=False, where="options: "
+        )
         name = program_of(systems, options.lanes, options.switch_program)
         options.check_program(name != options.switch_program)
         self._folders = None
@@ -365,7 +376,7 @@ class MininetNetwork(GivesTensors):
 
 def live_disturbances(
     graph: nx.Graph[str], faults: Sequence[NetworkFault], reroute_ps: int | None
-) -> tuple[list[LinkLoss | LinkRate], list[Reroute]]:
+) -> tuple[list[LinkLoss | LinkDamage | LinkRate], list[Reroute]]:
     """Return what faults do to a live network's links, and the changes of its routes.
 
     Raises:
@@ -470,6 +481,7 @@ def summarise(
         events=total("events"),
         wall_s=wall_s,
         refusals=total("refusals"),
+        corrupted=total("corrupted"),
         pauses=sum(port.get("pauses", 0) for port in ports),
         overflows=overflows,
         usage=usage,

@@ -100,6 +100,7 @@ class NicSystem(System):
 
     name = "nic"
     title = "SmartNICs"
+    has_icrc = True
 
     def __init__(
         self,

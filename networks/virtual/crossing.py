@@ -137,7 +137,7 @@ def is_trimmed(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bo
     block = arena.words[at + s.TRIM_AT]
     if block == 0:
         return False
-    return call_handler(arena.words[block], arena, at, packet | port << s.TRIM_BITS, now_ps) > 0
+    return call_handler(arena.words[block], arena, at, packet | port << s.PACKET_BITS, now_ps) > 0
 
 
 @inline

@@ -1,4 +1,4 @@
-"""Packets on links: times of arrival, losses, duplicates, late packets, and captures."""
+"""Packets on links: times of arrival, losses, damage, duplicates, late packets, and captures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Arena, Fields, Words
 from ringleaf.core.chance import draw64
-from ringleaf.core.compiled import copy_items, inline, signed
+from ringleaf.core.compiled import call_handler, copy_items, inline, signed
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.core.heap import (
     event_of,
@@ -167,6 +167,15 @@ def mail(words: Words, at: int, region: int, time_ps: int, word: int) -> None:
 
 
 @inline
+def is_only_damaged(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bool:
+    """Return whether a packet to which something happens gets a wrong bit, and is not lost."""
+    block = arena.words[at + s.DAMAGE_AT]
+    if block == 0:
+        return False
+    return call_handler(arena.words[block], arena, at, packet | port << s.PACKET_BITS, now_ps) > 0
+
+
+@inline
 def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     """Put a packet on the line of an idle port.
 
@@ -196,7 +205,9 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     # others.
     random = window(arena.fields, words[at + s.RANDOM_AT] + port, 1)
     # A lost packet has occupied the line, and was captured: it is lost behind the sender.
-    if happens(random, words[here + s.LOSS]):
+    if happens(random, words[here + s.LOSS]) and not is_only_damaged(
+        arena, at, port, packet, now_ps
+    ):
         words[here + s.LOST] += 1
         free_packet(arena, packet)
         return

@@ -14,11 +14,13 @@ import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
+from ringleaf.core.faults import CORRUPT
 from ringleaf.core.packets import POOL_SIZE, free_packets, make_pool
 from ringleaf.core.tensors import Array, as_arrays
 from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_time
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import make_ring, take_completions
+from ringleaf.hosts.rc.wire import ICRC_BYTES
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.circuit_plan import CircuitPlan
 from ringleaf.networks.endpoints.director import Director, Reacts
@@ -98,13 +100,19 @@ class VirtualNetwork(HasEndpoints):
         self._switches = SwitchSet(graph, options, options.programs / f"{name}.json")
         self.programs = self._switches.programs
         loaded = set(self.programs.values())
-        recorded = options.record is not None  # then payloads are pinned
-        payload_bytes = max(options.mtu_bytes, 4 * options.lanes) if recorded else 0
+        head_bytes = max(LEAST_HEAD_BYTES, *(each.head_bytes for each in loaded))
+        # Packets whose bytes are recorded, or change, lie in their heads.
+        recorded_bytes = head_bytes + max(options.mtu_bytes, 4 * options.lanes)
+        whole_bytes = recorded_bytes + ICRC_BYTES
+        if any(each.kind == CORRUPT for each in options.faults):
+            head_bytes = whole_bytes
+        elif options.record is not None:
+            head_bytes = recorded_bytes
         make_pool(
             self.store,
             size=POOL_PACKETS,
             vectors=POOL_VECTORS,
-            head_bytes=max(LEAST_HEAD_BYTES, *(each.head_bytes for each in loaded)) + payload_bytes,
+            head_bytes=head_bytes,
             field_count=max(each.field_count for each in loaded),
             lane_count=max(each.lane_count for each in loaded),
         )
@@ -151,7 +159,9 @@ class VirtualNetwork(HasEndpoints):
             *(graph, options, self._switches),
             links=self._links,
             store=self.store,
-            at=self._network,
+            networks=self._regions.blocks,
+            head_bytes=whole_bytes,
+            systems=systems,
             restart=self.restart,
             trees=self._trees,
         )

@@ -59,9 +59,10 @@ MEETINGS = 39  # of the team, so far
 LINES_AT = 40  # a row for each port: the packets that are on the way to it
 PFC_AT = 41  # block of priority flow control (`pfc/layout.py`); 0: it is off
 TRIM_AT = 42  # block of `trimming`, whose first word is a handler; 0: full queues drop packets
+DAMAGE_AT = 43  # block of `damage`, whose first word is a handler; 0: no packet is damaged
 NETWORK_WORDS = 48
 
-TRIM_BITS = 32  # of a packet's number, below that of its port
+PACKET_BITS = 32  # of a packet's number, below that of its port, in what handlers are told
 
 # Words of PFC's block: addresses of its handlers. The rest is its own.
 PFC_HANDLE = 0  # of any event
@@ -77,7 +78,7 @@ NODE = 1  # the node that has the port
 LOCAL_PORT = 2
 RATE_BPS = 3
 DELAY_PS = 4  # from the last bit on the line until the peer's node handles the packet
-LOSS = 5  # probability, in units of 2**-53
+LOSS = 5  # probability that something happens to a packet, in units of 2**-53
 QUEUES_AT = 6  # switches only
 BUSY_UNTIL_PS = 7
 DRAINING = 8  # 1 while an event for "the port is idle" is on the heap

@@ -136,14 +136,14 @@ def trim(arena: Arena, at: int, packed: int, now_ps: int) -> int:
     Args:
         arena: The network's memory.
         at: The network's block.
-        packed: The packet's number, and above TRIM_BITS its port's.
+        packed: The packet's number, and above PACKET_BITS its port's.
         now_ps: The time.
 
     Returns:
         1 if it is in a queue, 0 if it must be dropped.
     """
     words = arena.words
-    packet, port = packed & (1 << s.TRIM_BITS) - 1, packed >> s.TRIM_BITS
+    packet, port = packed & (1 << s.PACKET_BITS) - 1, packed >> s.PACKET_BITS
     here = port_row(words, at, port)
     queues, room = words[here + s.QUEUES_AT], words[words[at + s.TRIM_AT] + ROOM]
     urgent_bytes = words[queues + CLASS_BYTES + URGENT]

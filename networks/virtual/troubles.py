@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 from weakref import WeakMethod
 
@@ -10,18 +10,23 @@ import networkx as nx
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store
+from ringleaf.core.faults import CORRUPT
 from ringleaf.errors import TopologyError
+from ringleaf.ina.systems import System
 from ringleaf.networks.faults import (
     Agenda,
     Direction,
     Disturbance,
+    LinkDamage,
     LinkLoss,
     LinkRate,
     Reroute,
+    check_verified,
     disturbances_of,
     left_of,
 )
 from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.virtual.losses import set_losses
 from ringleaf.networks.virtual.switch_set import SwitchSet
 from ringleaf.networks.virtual.trees import Trees
 from ringleaf.topologies.graph import link
@@ -36,12 +41,14 @@ class Troubles:
         switches: Its switches.
         links: The direction of each port, in order.
         store: The store that holds the network.
-        at: The network's block.
+        networks: The blocks of the network's regions.
+        head_bytes: Room for the head of a whole packet.
+        systems: The network's aggregation systems.
         restart: Has a switch restart. Its object is not kept alive by this.
         trees: Builds aggregation trees again.
 
     Raises:
-        ConfigError: If a fault is at a place that is not there.
+        ConfigError: If a fault is at a place that is not there, or sums would be wrong by it.
     """
 
     def __init__(
@@ -52,22 +59,28 @@ class Troubles:
         *,
         links: Sequence[Direction],
         store: Store,
-        at: int,
+        networks: Sequence[int],
+        head_bytes: int,
+        systems: Collection[System],
         restart: Callable[[str], None],
         trees: Trees,
     ) -> None:
         self._graph, self._options, self._switches = graph, options, switches
         self._number = {each: number for number, each in enumerate(links)}
-        self._store, self._at, self._restart = store, at, WeakMethod(restart)
+        self._store, self._networks, self._restart = store, networks, WeakMethod(restart)
+        self._head_bytes, self._systems = head_bytes, systems
         self._trees = trees
         self._usual = disturbances_of(options.faults, graph, options.reroute_ps)
+        self._check(self._usual)
         self._agenda: Agenda[Disturbance] = Agenda((), 0)
+        self._losses: dict[Direction, float] = {}
+        self._damages: dict[Direction, float] = {}
         self._touched: set[Direction] = set()
         self._is_rerouted = False
 
     @property
     def _ports(self) -> Any:
-        return s.open_network(self._store.arena, self._at).ports
+        return s.open_network(self._store.arena, self._networks[0]).ports
 
     @property
     def next_ps(self) -> int:
@@ -80,15 +93,33 @@ class Troubles:
         return self._usual
 
     def begin(self, disturbances: Iterable[Disturbance], now_ps: int) -> None:
-        """Note what will happen in a run that begins, besides the options' faults."""
-        self._agenda = Agenda([*self._usual, *disturbances], now_ps)
+        """Note what will happen in a run that begins, besides the options' faults.
+
+        Raises:
+            ConfigError: If sums would be wrong by it.
+        """
+        changes = [*self._usual, *disturbances]
+        if self._check(changes) and not self._store.arena.words[self._networks[0] + s.DAMAGE_AT]:
+            from ringleaf.networks.virtual.damage import lay_out_damage  # compiles, or loads
+
+            lay_out_damage(self._store, self._networks, self._head_bytes)
+        self._agenda = Agenda(changes, now_ps)
         self.happen(now_ps)
+
+    def _check(self, changes: Iterable[Disturbance]) -> bool:
+        """Check that damaged packets are noticed; return whether there may be some."""
+        damages = any(isinstance(each, LinkDamage) for each in changes)
+        kinds = [CORRUPT] if damages else []
+        check_verified(kinds, self._systems, trims=self._options.trim_bytes is not None)
+        return damages
 
     def happen(self, now_ps: int) -> None:
         """Let all happen that is due."""
         for each in self._agenda.take_due(now_ps):
             if isinstance(each, LinkLoss):
                 self._lose(each.link, each.loss)
+            elif isinstance(each, LinkDamage):
+                self._damage(each.link, each.share)
             elif isinstance(each, LinkRate):
                 self._slow(each.link, each.rate_bps)
             elif isinstance(each, Reroute):
@@ -103,6 +134,7 @@ class Troubles:
         self._agenda.take_rest()
         for each in sorted(self._touched):
             self._lose(each, None)
+            self._damage(each, None)
             self._slow(each, None)
         self._touched.clear()
         if self._is_rerouted:
@@ -111,11 +143,19 @@ class Troubles:
         self._trees.restore(now_ps)
 
     def _lose(self, direction: Direction, share: float | None) -> None:
-        usual = link(self._graph, *direction).loss_or(self._options.loss)
+        _put(self._losses, direction, share)
+        self._set_losses(direction)
+
+    def _damage(self, direction: Direction, share: float | None) -> None:
+        _put(self._damages, direction, share)
+        self._set_losses(direction)
+
+    def _set_losses(self, direction: Direction) -> None:
         self._touched.add(direction)
-        self._ports[self._number[direction], s.LOSS] = round(
-            (usual if share is None else share) * s.PROBABILITY_ONE
-        )
+        usual = link(self._graph, *direction).loss_or(self._options.loss)
+        loss, share = self._losses.get(direction, usual), self._damages.get(direction, 0.0)
+        network, port = self._networks[0], self._number[direction]
+        set_losses(self._store, network, port, loss, share)
 
     def _slow(self, direction: Direction, rate_bps: int | None) -> None:
         usual = link(self._graph, *direction).rate_bps
@@ -130,3 +170,11 @@ class Troubles:
         except TopologyError:  # no way leads around them, so packets wait for the old one
             pass
         self._trees.rebuild(left, now_ps)
+
+
+def _put(shares: dict[Direction, float], direction: Direction, share: float | None) -> None:
+    """Enter a share, or take it out."""
+    if share is None:
+        shares.pop(direction, None)
+    else:
+        shares[direction] = share

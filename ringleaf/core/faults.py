@@ -1,9 +1,10 @@
 """Faults of a network as people write them: what is wrong where, from when, for how long.
 
 `s0-s8 down at 50us for 200us`: a link is down. `s9 down at 1ms`: a node is, with all its links,
-and stays so. `h3-s1 loss 10% at 0 for 1ms`: a link loses packets. `s0-s8 rate 10G at 20us`: it is
-slower. `s0-s8 down at 50us for 5us every 20us times 8`: it flaps. `h3 slow 2 at 1ms`: a host takes
-twice as long for what it computes.
+and stays so. `h3-s1 loss 10% at 0 for 1ms`: a link loses packets. `h3-s1 corrupt 1% at 0 for 1ms`:
+packets that cross it get a wrong bit. `s0-s8 rate 10G at 20us`: it is slower.
+`s0-s8 down at 50us for 5us every 20us times 8`: it flaps. `h3 slow 2 at 1ms`: a host takes twice as
+long for what it computes.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from ringleaf.core.plausible import link_rate
 from ringleaf.core.units import exact_rate, exact_time, parse_fraction, parse_number, parse_time
 from ringleaf.errors import ConfigError
 
-DOWN, LOSS, RATE, SLOW = "down", "loss", "rate", "slow"
+DOWN, LOSS, CORRUPT, RATE, SLOW = "down", "loss", "corrupt", "rate", "slow"
 MOST_TIMES = 10_000
 MOST_SLOW = 1e6
 
 _WORDS = re.compile(
     r"(?P<place>\S+)\s+"
-    r"(?:(?P<down>down)|loss\s+(?P<loss>\S+)|rate\s+(?P<rate>\S+)|slow\s+(?P<slow>\S+))"
+    r"(?:(?P<down>down)|loss\s+(?P<loss>\S+)|corrupt\s+(?P<corrupt>\S+)|rate\s+(?P<rate>\S+)|"
+    r"slow\s+(?P<slow>\S+))"
     r"(?:\s+at\s+(?P<at>\S+))?(?:\s+for\s+(?P<lasting>\S+))?"
     r"(?:\s+every\s+(?P<every>\S+)\s+times\s+(?P<times>\d+))?"
 )
@@ -35,9 +37,9 @@ class NetworkFault:
 
     Attributes:
         place: A node, or the two ends of a link with a `-` between.
-        kind: `DOWN`, `LOSS`, `RATE` or `SLOW`.
-        value: The share of packets that are lost, the rate in bit/s, or how many times as long a
-            host computes; of `DOWN`, 0.
+        kind: `DOWN`, `LOSS`, `CORRUPT`, `RATE` or `SLOW`.
+        value: The share of packets that are lost or damaged, the rate in bit/s, or how many times
+            as long a host computes; of `DOWN`, 0.
         at_ps: When it begins, after the start of a run.
         lasting_ps: How long it lasts; None: to the end of the run.
         every_ps: The time from one beginning to the next, if there are several.
@@ -69,6 +71,7 @@ class NetworkFault:
         what = {
             DOWN: "down",
             LOSS: f"loss {100 * self.value:g}%",
+            CORRUPT: f"corrupt {100 * self.value:g}%",
             RATE: f"rate {exact_rate(int(self.value))}",
             SLOW: f"slow {self.value:g}",
         }[self.kind]
@@ -108,8 +111,8 @@ def _parse(text: str, where: str) -> NetworkFault:
     match = _WORDS.fullmatch(text)
     if match is None:
         raise ConfigError(
-            f"{where}: must be PLACE down, loss SHARE, rate RATE or slow TIMES, then at TIME, for "
-            f"TIME, every TIME times N, got {text!r}; {_EXAMPLE}"
+            f"{where}: must be PLACE down, loss SHARE, corrupt SHARE, rate RATE or slow TIMES, "
+            f"then at TIME, for TIME, every TIME times N, got {text!r}; {_EXAMPLE}"
         )
     parts = match.groupdict()
     kind, value = _value(parts, where)
@@ -128,9 +131,9 @@ def _parse(text: str, where: str) -> NetworkFault:
 
 
 def _value(parts: Mapping[str, str | None], where: str) -> tuple[str, float]:
-    if parts["loss"] is not None:
-        share = 1.0 if parts["loss"] in ("100%", "1") else parse_fraction(parts["loss"], where)
-        return LOSS, share
+    for kind in (LOSS, CORRUPT):
+        if (share := parts[kind]) is not None:
+            return kind, 1.0 if share in ("100%", "1") else parse_fraction(share, where)
     if parts["rate"] is not None:
         return RATE, link_rate(parts["rate"], where)
     if parts["slow"] is not None:

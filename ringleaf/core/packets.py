@@ -1,8 +1,8 @@
 """The packet pool: every packet on a wire, in a queue or in a pipeline is a row of it.
 
 A packet's bytes are its head (in the pool), then its payload (by reference, in a host's
-registered memory, as a NIC's scatter list would have it), then zero bytes of tail (the
-ICRC of RoCEv2, which nothing here computes). So a hop costs the same for 64 bytes and 4 KiB.
+registered memory, as a NIC's scatter list would have it), then zero bytes of tail (the ICRC of
+RoCEv2, but for packets that were damaged). So a hop costs the same for 64 bytes and 4 KiB.
 
 While a P4 pipeline has a packet, from ingress until egress has sent it, the packet also has a
 header vector (PHV): the program's fields and lanes. Most packets are on wires; so there are fewer
@@ -175,6 +175,18 @@ def pin_payload(arena: Arena, packet: int) -> None:
     copy_items(view.head, row[HEAD_LEN], arena.memory, row[PAYLOAD_AT], count)
     row[HEAD_LEN] += count
     row[PAYLOAD_LEN] = 0
+
+
+@inline
+def pin_all(arena: Arena, packet: int) -> None:
+    """Take the payload and the tail along in the head, which must have room for both."""
+    pin_payload(arena, packet)
+    view = open_packet(arena, packet)
+    row = view.row
+    for at in range(row[HEAD_LEN], row[HEAD_LEN] + row[TAIL_LEN]):
+        view.head[at] = 0
+    row[HEAD_LEN] += row[TAIL_LEN]
+    row[TAIL_LEN] = 0
 
 
 @inline

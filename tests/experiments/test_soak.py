@@ -20,11 +20,12 @@ from bench.soak.flow_trial import flow_options
 from bench.soak.job_cases import SoakJobs
 from bench.soak.nic_cases import NicCase
 from bench.soak.recovery_cases import RecoveryCase
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.faults import parse_faults
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import guard
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.networks.faults import LinkLoss, Reroute
+from ringleaf.networks.faults import LinkDamage, LinkLoss, Reroute
 from ringleaf.topologies.graph import switches
 from ringleaf.topologies.registry import build
 
@@ -62,6 +63,22 @@ def test_links_are_as_they_were_when_trouble_is_over(outages: int, bursts: int, 
     last = {each.link: each for each in sorted(losses, key=lambda each: each.after_ps)}
     assert all(each.loss is None for each in last.values())
     assert len(losses) == 4 * outages + 2 * bursts
+
+
+@given(st.integers(0, 3), st.integers(0, 1 << 20))
+def test_links_damage_packets_for_a_while(damages: int, seed: int) -> None:
+    found = Disturbances(damages=damages).draw([("s0", "h0"), ("h0", "s0")], ["s0"], Random(seed))
+
+    assert [each.share for each in found if isinstance(each, LinkDamage)] == [0.2, None] * damages
+    assert bool(Disturbances(damages=damages)) == bool(damages)
+
+
+@given(st.integers(0, 1000))
+def test_nothing_is_damaged_where_nobody_would_notice(seed: int) -> None:
+    case = draw(seed, 0)
+
+    aggregates = any(ALGORITHMS[name].in_network for name in resolve(case.given).algos)
+    assert not case.trouble.damages or not (aggregates or "trim" in case.given)
 
 
 @given(st.integers(0, 4), st.integers(0, 1 << 20))

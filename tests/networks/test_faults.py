@@ -13,10 +13,11 @@ from networkx import has_path, shortest_path
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.compiled import UNCOMPILED
-from ringleaf.core.faults import DOWN, LOSS, RATE, NetworkFault, parse_faults
+from ringleaf.core.faults import CORRUPT, DOWN, LOSS, RATE, NetworkFault, parse_faults
 from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import BackendError, ConfigError, TopologyError
 from ringleaf.networks.faults import (
+    LinkDamage,
     LinkLoss,
     LinkRate,
     Reroute,
@@ -60,7 +61,9 @@ def run(on: VirtualNetwork, elements: int = 3000, algo: str = "ring") -> RunResu
 
 @st.composite
 def network_faults(draw: st.DrawFn) -> NetworkFault:
-    kind, value = draw(st.sampled_from([(DOWN, 0.0), (LOSS, 0.25), (LOSS, 1.0), (RATE, 10**10)]))
+    kind, value = draw(
+        st.sampled_from([(DOWN, 0.0), (LOSS, 0.25), (LOSS, 1.0), (CORRUPT, 0.5), (RATE, 10**10)])
+    )
     fault = NetworkFault(
         draw(st.sampled_from(["s0-s2", "h3", "leaf-1-spine-2"])),
         kind,
@@ -91,6 +94,10 @@ def test_words_mean_what_they_say() -> None:
         NetworkFault("h3", DOWN),
     )
     assert read("h3-s1 loss 10% at 0 for 1ms") == (NetworkFault("h3-s1", LOSS, 0.1, 0, 1000 * US),)
+    assert read("h3-s1 corrupt 1% for 1ms, h3 corrupt 1") == (
+        NetworkFault("h3-s1", CORRUPT, 0.01, 0, 1000 * US),
+        NetworkFault("h3", CORRUPT, 1.0),
+    )
     assert read("h3-s1 loss 100%") == (NetworkFault("h3-s1", LOSS, 1.0),)
     [flap] = read("s0-s8 rate 10G at 1us for 5us every 20us times 3")
     assert flap == NetworkFault("s0-s8", RATE, 10**10, US, 5 * US, 20 * US, 3)
@@ -100,7 +107,10 @@ def test_words_mean_what_they_say() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("s0-s8 broken", "must be PLACE down, loss SHARE, rate RATE or slow .*got 's0-s8 broken'"),
+        (
+            "s0-s8 broken",
+            "must be PLACE down, loss SHARE, corrupt SHARE, rate RATE or slow .*got 's0-s8 broken'",
+        ),
         ("down at 5us", "got 'down at 5us'"),
         ("s0 down for 5us at 5us", "got 's0 down for 5us at 5us'"),
         ("s0 loss 120%", r"must be in \[0, 1\), got '120%'"),
@@ -136,6 +146,10 @@ def test_faults_become_disturbances_in_both_directions() -> None:
         *(LinkLoss(1 * US, each, 0.5) for each in both),
         *(LinkLoss(3 * US, each, None) for each in both),
     ]
+    assert disturbances_of(read("s0-s2 corrupt 50% at 1us for 2us"), graph) == [
+        *(LinkDamage(1 * US, each, 0.5) for each in both),
+        *(LinkDamage(3 * US, each, None) for each in both),
+    ]
     assert disturbances_of(read("h0 rate 1G"), graph, 7 * US) == [
         LinkRate(0, ("h0", "s0"), 10**9),
         LinkRate(0, ("s0", "h0"), 10**9),
@@ -152,8 +166,12 @@ def test_faults_become_disturbances_in_both_directions() -> None:
 
 def test_two_faults_are_not_at_one_link_together() -> None:
     graph = build(CLOS)
-    apart = read("s0-s2 down at 1us for 2us, s2-s0 loss 1% at 3us, s0-s2 rate 1G at 2us")
+    apart = read(
+        "s0-s2 down at 1us for 2us, s2-s0 loss 1% at 3us, s0-s2 rate 1G at 2us, s0 corrupt 1%"
+    )
     assert disturbances_of(apart, graph)
+    with pytest.raises(ConfigError, match="two must not be at one link together, got 's0 corr"):
+        disturbances_of(read("s2-s0 corrupt 1% at 2us, s0 corrupt 2% for 3us"), graph)
     with pytest.raises(ConfigError, match="two must not be at one link together, got 's0 down at"):
         disturbances_of(read("s2-s0 loss 1% at 2us, s0 down at 1us for 2us"), graph)
 
@@ -249,7 +267,7 @@ def places(topo: str) -> st.SearchStrategy[str]:
 @FEW
 @given(
     place=places(CLOS),
-    kind=st.sampled_from(["down", "loss 30%", "rate 1G"]),
+    kind=st.sampled_from(["down", "loss 30%", "corrupt 30%", "rate 1G"]),
     at=st.integers(0, 60),
     lasting=st.integers(1, 400),
     times=st.integers(1, 3),

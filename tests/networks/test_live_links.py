@@ -35,6 +35,15 @@ def test_packets_of_a_link_that_was_down_are_sent_again(tmp_path: Path, place: s
     assert row.retransmissions > 0
 
 
+@pytest.mark.parametrize("place", ["s0", "h1"])
+def test_receivers_discard_what_a_switch_or_host_damages(tmp_path: Path, place: str) -> None:
+    row = row_of(tmp_path, algo="ring", size="64K", faults=f"{place} corrupt 20%", routes="ecmp")
+
+    assert row.wrong == row.lost == 0
+    assert row.corrupted > 0
+    assert row.retransmissions > 0
+
+
 def test_a_job_in_switches_and_one_on_hosts_outlast_a_link_that_flaps(tmp_path: Path) -> None:
     job = {"model": "resnet50", "ranks": 2, "iterations": 1}
     options: dict[str, Any] = {"jobs": [job, job], "size": "0.001", "compute": "0.01"}

@@ -158,7 +158,7 @@ class Trimming(Net):
     def trim(self, packet: int) -> int:
         """Have a packet trimmed that found no room; return 0 if it must be dropped."""
         assert not push(self.words, self.queue, packet, 0)
-        return int(trim(self.arena, self.at, packet | 2 << s.TRIM_BITS, 400))
+        return int(trim(self.arena, self.at, packet | 2 << s.PACKET_BITS, 400))
 
     def counts(self) -> tuple[int, ...]:
         places = BYTES, CLASS_BYTES + 7, DROPPED, TRIMMED, CAPACITY_BYTES

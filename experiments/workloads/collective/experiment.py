@@ -594,6 +594,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             drops=outcome.drops,
             pauses=outcome.pauses,
             trims=outcome.trims,
+            corrupted=outcome.corrupted,
             **circuit_counts.counts_of(outcome),
             **tree_counts.counts_of(outcome, self._detect_ps),
             lost=outcome.lost,

@@ -75,6 +75,7 @@ class WorkResults:
     most_late_ps: int | None = None  # likewise, the most
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
+    corrupted: int = 0  # packets that receivers discarded, as a bit was wrong
     changes: int = 0  # of circuits
     dark_ps: int = 0  # time in which circuits were not up because of that
     duty: float | None = None  # the share of the rest; None: no controller sets circuits up
@@ -107,7 +108,7 @@ PERCENTILE_NAMES = ("p50_ps", "p99_ps", "p999_ps")
 
 _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",
             "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels", "virtual_ps",
-            "late_ps", "most_late_ps", "pauses", "trims", "within_percent", "outside",
+            "late_ps", "most_late_ps", "pauses", "trims", "corrupted", "within_percent", "outside",
             *circuit_counts.NAMES)  # fmt: skip
 
 

@@ -57,6 +57,7 @@ def summarise(
         drops=outcome.drops,
         pauses=outcome.pauses,
         trims=outcome.trims,
+        corrupted=outcome.corrupted,
         **circuit_counts.counts_of(outcome),
         packet_hops=outcome.packet_hops,
         peak_queue_bytes=outcome.peak_queue_bytes,

@@ -67,8 +67,9 @@ _TROUBLES = {
     "retransmissions": "packets that hosts sent again",
     "lost": "lost on links",
     "drops": "dropped by full queues",
+    "corrupted": "discarded with a wrong bit",
 }
-_TOTALS = ("retransmissions", "drops", "lost", "packet_hops")
+_TOTALS = ("retransmissions", "drops", "lost", "corrupted", "packet_hops")
 
 
 @dataclass(kw_only=True)
