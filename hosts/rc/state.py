@@ -341,8 +341,13 @@ def set_rate(arena: Arena, at: int, numbers: Sequence[int], rate_bps: int) -> No
 @inline
 def open_qp(arena: Arena, at: int, qp: int) -> Qp:
     """Return queue pair `qp` of the agent, from 0: its words, and its two rings of requests."""
+    return qp_at(arena, arena.words[at + QPS_AT] + qp * QP_WORDS)
+
+
+@inline
+def qp_at(arena: Arena, start: int) -> Qp:
+    """Return the queue pair whose words begin at `start`."""
     words = arena.words
-    start = words[at + QPS_AT] + qp * QP_WORDS
     sends, receives = words[start + SENDS_AT], words[start + RECEIVES_AT]
     return Qp(
         window(words, start, QP_WORDS),

@@ -24,6 +24,7 @@ from ringleaf.networks.endpoints.driver import (
     is_noteworthy,
     is_pending,
 )
+from ringleaf.networks.flow.counting import settle
 from ringleaf.networks.flow.messages import (
     ARRIVE,
     CREDIT,
@@ -110,9 +111,9 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
         take_answer(arena, at, flow, now_ps)
 
 
-@compiled(types.int64(ARENA, types.int64, types.int64))
-def run(arena: Arena, at: int, until_ps: int) -> int:
-    """Handle events until Python is needed; return the reason why it stopped."""
+@inline
+def handle_all(arena: Arena, at: int, until_ps: int) -> int:
+    """Handle events; return as `run`, while bytes may be counted that no link has."""
     words = arena.words
     net = words[at + n.NET_AT]
     heap = words[net + s.HEAP_AT]
@@ -134,6 +135,14 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
         now_ps = time_ps
         words[net + s.EVENTS] += 1
         handle(arena, at, pop_event(words, heap), now_ps)
+
+
+@compiled(types.int64(ARENA, types.int64, types.int64))
+def run(arena: Arena, at: int, until_ps: int) -> int:
+    """Handle events until Python is needed; return the reason why it stopped."""
+    reason = handle_all(arena, at, until_ps)
+    settle(arena.words, at)
+    return reason
 
 
 @handler
