@@ -65,7 +65,7 @@ ANSWERED = 2  # flows under way whose acknowledgements go by it
 CARRIES = 3  # flows under way that begin there
 MOST_QUEUED = 4  # float: the most bits that packets might have in the queue in front of it
 IS_OF_HOST = 5  # 1: a host sends there, whose packets wait for one another in the host
-LINK_WORDS = 6
+LINK_WORDS = 8
 
 
 @inline
