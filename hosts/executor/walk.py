@@ -237,8 +237,10 @@ def unlink(words: Words, wait: int) -> None:
 
 @inline
 def post_sends(arena: Arena, at: int, stream: int) -> None:
-    """Request the sends of a stream that may go."""
+    """Request the sends of a stream that may go; not while it waits for a chunk."""
     words = arena.words
+    if words[stream + x.CHUNK]:
+        return
     while words[stream + x.UNDER_WAY] < words[stream + x.DEPTH]:
         part = next_part(words, stream)
         if part == 0 or must_wait(words, at, part, stream):
@@ -491,13 +493,16 @@ def push_frame(words: Words, at: int) -> int:
 @inline
 def count(words: Words, at: int, first: int, stop: int, word: int) -> None:
     """Count chunks that are applied or acknowledged; have the waits for them looked at."""
+    chunks, waits = words[at + x.CHUNKS_AT], False
+    for number in range(first, stop):
+        chunk = chunks + number * x.CHUNK_WORDS
+        words[chunk + word] += 1
+        waits |= words[chunk + x.NEXT] != chunk
     # What waits for these chunks is put on a stack, which `finish` works off. Calls would nest as
     # deep as the chain of waits is long.
-    frame = push_frame(words, at)
-    words[frame + x.FRAME_CHUNK], words[frame + x.FRAME_STOP] = first, stop
-    chunks = words[at + x.CHUNKS_AT]
-    for chunk in range(first, stop):
-        words[chunks + chunk * x.CHUNK_WORDS + word] += 1
+    if waits:
+        frame = push_frame(words, at)
+        words[frame + x.FRAME_CHUNK], words[frame + x.FRAME_STOP] = first, stop
     if words[at + x.LEASES_AT]:
         close_chunks(words, at, first, stop)
 

@@ -14,7 +14,7 @@ from ringleaf.core.compiled import inline
 from ringleaf.core.headers import PRIORITIES
 from ringleaf.core.heap import push_event
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
-from ringleaf.core.views import as_floats
+from ringleaf.core.views import as_floats, prefetch
 from ringleaf.hosts.agent import HOST, PROGRESS, READY, REFUSALS, complete
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_WORDS, fifo_pop, open_fifo
 from ringleaf.hosts.rc.landing import ASKED, choose_landing, land
@@ -35,11 +35,13 @@ from ringleaf.hosts.rc.state import (
     OVERRUN,
     PRIORITY,
     RECEIVED,
+    RECEIVES_AT,
     RECEIVES_END,
     RECEIVES_FIRST,
     REQUEST_WORDS,
     RING,
     SENDERS_AT,
+    SENDS_AT,
     SENDS_CURRENT,
     SENDS_END,
     SENDS_FIRST,
@@ -79,6 +81,26 @@ def bytes_on_line(size_bytes: int, mtu: int) -> int:
 def qp_of(arena: Arena, at: int, flow: int) -> Qp:
     """Return the queue pair that sends a flow."""
     return qp_at(arena, arena.words[n.flow_at(arena.words, at, flow) + n.QP_AT])
+
+
+@inline
+def fetch_ahead(words: Words, at: int, kind: int, flow: int) -> None:
+    """Have the processor fetch what the next event will need, as large runs miss its caches."""
+    row = n.flow_at(words, at, flow)
+    if words[row + n.AGENT] == 0:
+        return
+    prefetch(words, row + n.FROM_PS)
+    qp = words[row + n.QP_AT]
+    if kind == END:
+        prefetch(words, words[qp + SENDS_AT] + words[qp + SENDS_CURRENT] % RING * REQUEST_WORDS)
+    elif kind == ARRIVE:
+        peer = words[n.flow_at(words, at, words[row + n.BACK]) + n.QP_AT]
+        request = words[peer + RECEIVES_FIRST] % RING * REQUEST_WORDS
+        prefetch(words, words[qp + SENDS_AT] + request)
+        prefetch(words, words[words[peer + RECEIVES_AT] + request + 2])
+    elif kind == ANSWER:
+        request = words[qp + SENDS_FIRST] % RING * REQUEST_WORDS
+        prefetch(words, words[words[qp + SENDS_AT] + request + 2])
 
 
 @inline
