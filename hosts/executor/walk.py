@@ -10,6 +10,7 @@ from __future__ import annotations
 import ringleaf.hosts.executor.layout as x
 from ringleaf.core.arena import Arena, Words
 from ringleaf.core.compiled import call_back, inline
+from ringleaf.core.views import prefetch
 from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER
 from ringleaf.hosts.plan import LOCAL, RECEIVE, SEND, SUM
 from ringleaf.hosts.rc.landing import ASKED, COPY, ELEMENT_BYTES, land
@@ -93,6 +94,7 @@ def make(words: Words, planned: int, part: int) -> None:
         sender = message % chunks
         message += (sender + turn) % chunks - sender
         first = (first + turn) % chunks
+    fetch_after(words, planned, part, first)
     size = words[planned + x.PLANNED_STOP] - words[planned + x.PLANNED_START]
     words[part + x.MESSAGE] = message
     words[part + x.START], words[part + x.STOP] = first, first + size
@@ -101,6 +103,17 @@ def make(words: Words, planned: int, part: int) -> None:
     words[part + x.SIZE_BYTES] = words[planned + x.ROOM_BYTES]
     if flags_of(words, part) & x.IS_CODED == 0:
         words[part + x.SIZE_BYTES] = bytes_of(words, part)
+
+
+@inline
+def fetch_after(words: Words, planned: int, part: int, first: int) -> None:
+    """Have the processor fetch the chunk of a stream's next part, given this one's first chunk.
+
+    Very many nodes' chunks are in no cache. What follows the last part is of no use.
+    """
+    after = words[planned + x.PLANNED_WORDS + x.PLANNED_START]
+    chunk = first + after - words[planned + x.PLANNED_START]
+    prefetch(words, words[executor_of(words, part) + x.CHUNKS_AT] + chunk * x.CHUNK_WORDS)
 
 
 @inline
