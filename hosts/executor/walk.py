@@ -410,7 +410,7 @@ def apply_empty(words: Words, at: int, part: int) -> None:
         entry = words[stream + x.SLOTS_AT] + words[stream + x.FREE_BUFFERS] * x.SLOT_WORDS
         words[entry + x.FREE_SLOT] = slot
         words[stream + x.FREE_BUFFERS] += 1
-    words[stream + x.FREE] += 1
+    words[stream + x.FREE] += 1  # one more receive may be posted
     end_write(words, at, part)
 
 
