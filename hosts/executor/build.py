@@ -175,7 +175,7 @@ class Executors:
         table = self._table(places.executors, self.nodes, x.EXECUTOR_WORDS)
         table[:, [x.NEXT, x.PREVIOUS, x.CHUNK]] = 0
         table[:, x.SUMS_UNDER_WAY] = 0
-        table[:, x.FIRST_REQUEST :] = 0
+        table[:, x.FIRST_REQUEST : x.LEASES_AT + 1] = 0
         table[:, x.ADDRESS] = addresses
         # Chunks in scratch memory are counted behind the tensor's own, so their offsets begin at
         # its size.
@@ -246,6 +246,8 @@ class Executors:
         nodes = plans.node[plans.first_sum :]
         sums[:, x.STREAM] = self.at + places.executors + nodes * x.EXECUTOR_WORDS
         sums[:, [x.LATER, x.HELD]] = 0
+        first = places.planned + plans.first_sum * x.PLANNED_WORDS
+        sums[:, x.PLANNED] = self._addresses(first, planned)
         for word, of_planned in _COPIED:
             sums[:, word] = planned[:, of_planned]
 
@@ -254,8 +256,6 @@ _COPIED = (
     (x.MESSAGE, x.PLANNED_MESSAGE),
     (x.START, x.PLANNED_START),
     (x.STOP, x.PLANNED_STOP),
-    (x.AFTER, x.PLANNED_AFTER),
-    (x.FLAGS, x.PLANNED_FLAGS),
     (x.SIZE_BYTES, x.ROOM_BYTES),
 )
 """Words of sums, and those of planned parts that they are copied from."""
@@ -279,24 +279,29 @@ class _Places:
         self.executors = regions * x.OPERATION_WORDS
         self.streams = self.executors + plans.nodes * x.EXECUTOR_WORDS
         self.slots = self.streams + len(plans.streams) * x.STREAM_WORDS
-        self.chunks = self.slots + len(self.stream_of_slot) * x.SLOT_WORDS
-        self.parts = self.chunks + plans.nodes * plans.chunks * x.CHUNK_WORDS
+        self.chunks = _in_lines(self.slots + len(self.stream_of_slot) * x.SLOT_WORDS)
+        self.parts = _in_lines(self.chunks + plans.nodes * plans.chunks * x.CHUNK_WORDS)
         self.planned = self.parts + (self.first_sum + self.count_sums) * x.PART_WORDS
         self.after = self.planned + len(plans.message) * x.PLANNED_WORDS
         self.edges = self.after + len(plans.after)
         self.sums = self.edges + plans.chunks + 1
-        self.stack = self.sums + self.count_sums
+        self.stack = _in_lines(self.sums + self.count_sums)
         slots = np.bincount(streams.node, staging.slots, plans.nodes).max(initial=0)
         local = np.bincount(streams.node, streams.kind == LOCAL, plans.nodes)
         # Each message that is held, or encoded, is counted once; local work counts both its parts.
         frames = 2 * int(slots) + 3 * int(local.max(initial=0)) + 4
-        self.stack_words = -(-frames * x.FRAME_WORDS // _LINE) * _LINE
+        self.stack_words = _in_lines(frames * x.FRAME_WORDS)
         self.total = self.stack + regions * self.stack_words
 
 
 def words_of(plans: Plans, staging: Staging, regions: int) -> int:
     """Return the words that executors take."""
     return _Places(plans, staging, regions).total
+
+
+def _in_lines(words: int) -> int:
+    """Return the words of as many whole lines of the cache as so many words take."""
+    return -(-words // _LINE) * _LINE
 
 
 def _count(nodes: Column, most: int) -> Column:

@@ -32,46 +32,46 @@ WAIT_WORDS = 5
 
 SLOT = 3
 
-# An executor: one node's part of an operation.
+# An executor: one node's part of an operation. What each message looks at comes first.
 OPERATION = 5  # block
 AGENT = 6  # the block of its host's rc agent
-NODE = 7
-ADDRESS = 8  # of the tensor, in arena.memory
-LEFT = 9  # parts that are not done
-WRITES = 10  # parts that write to this node
-SENDS = 11  # streams, of which the first is at STREAMS_AT; those of receives follow
-RECEIVES = 12
-LOCALS = 13  # streams of local work, which follow those
-STREAMS_AT = 14
-SUMS_AT = 15  # the parts that are sums and not yet requested
-SUMS = 16  # their number
-SUMS_UNDER_WAY = 17
-CHUNKS_AT = 18
+CHUNKS_AT = 7
+LEFT = 8  # parts that are not done
+WRITES = 9  # parts that write to this node
+FIRST_REQUEST = 10  # parts whose requests have not been taken
+LAST_REQUEST = 11
+NEXT_CONCERNED = 12  # the next executor whose requests are to be looked at
+IS_CONCERNED = 13
+NOW_PS = 14  # time of what concerned it last
+FINISH_PS = 15  # time of its result; below 0: now
+IS_UNDER_WAY = 16  # whether it counts in LEFT_NODES
+LEASES_AT = 17  # of its chunks; 0: their memory is theirs from beginning to end
+ADDRESS = 18  # of the tensor, in arena.memory
 SCRATCH = 19  # address of scratch memory, as if the tensor's elements came before
-FIRST_REQUEST = 20  # parts whose requests have not been taken
-LAST_REQUEST = 21
-NEXT_CONCERNED = 22  # the next executor whose requests are to be looked at
-IS_CONCERNED = 23
-IS_UNDER_WAY = 24  # whether it counts in LEFT_NODES
-NOW_PS = 25  # time of what concerned it last
-FINISH_PS = 26  # time of its result; below 0: now
-LEASES_AT = 27  # of its chunks; 0: their memory is theirs from beginning to end
-EXECUTOR_WORDS = 28
+SENDS = 20  # streams, of which the first is at STREAMS_AT; those of receives follow
+RECEIVES = 21
+LOCALS = 22  # streams of local work, which follow those
+STREAMS_AT = 23
+NODE = 24
+SUMS_AT = 25  # the parts that are sums and not yet requested
+SUMS = 26  # their number
+SUMS_UNDER_WAY = 27
+EXECUTOR_WORDS = 32
 
 # A stream's sends, its receives, or local work.
-PEER = 5
-QP = 6  # number of the queue pair
-NEXT_PLANNED = 7  # the first planned part that is not made
-END_PLANNED = 8
-UNDER_WAY = 9  # parts requested and not done
-DEPTH = 10  # the most of them
-FREE = 11  # slots that are free
-SLOTS_AT = 12
-FREE_BUFFERS = 13
-NEXT_PART = 14  # the part that is made and not requested; 0: none
-FREE_PART = 15  # the first of those that are done, or not made, by LATER
-TURN = 16  # added to chunks of planned parts, modulo their number; and to messages, in their step
-STREAM_WORDS = 17
+QP = 5  # number of the queue pair
+NEXT_PLANNED = 6  # the first planned part that is not made
+END_PLANNED = 7
+UNDER_WAY = 8  # parts requested and not done
+DEPTH = 9  # the most of them
+FREE = 10  # slots that are free
+NEXT_PART = 11  # the part that is made and not requested; 0: none
+FREE_PART = 12  # the first of those that are done, or not made, by LATER
+TURN = 13  # added to chunks of planned parts, modulo their number; and to messages, in their step
+SLOTS_AT = 14
+FREE_BUFFERS = 15  # where messages have no contents, slots that none has
+PEER = 16
+STREAM_WORDS = 24
 
 # A slot: the part that has, or will have, one of a stream's staging buffers.
 PART = 5
@@ -110,17 +110,16 @@ ROOM_BYTES = 5  # the most of the message
 PLANNED_WORDS = 6
 
 # A part: a planned one, made when its stream comes to it. Its words are another one's when it is
-# done. Sums are made at the beginning.
+# done. Sums are made at the beginning. It is a line of the cache, as many of them wait.
 MESSAGE = 0
 STREAM = 1  # the stream's address; of a sum, the executor's
 START = 2
 STOP = 3
-AFTER = 4
-FLAGS = 5
-LATER = 6  # the next request; of those that are free, the next one
-HELD = 7  # its slot; of a sum, the time at which it was given to the switches
-SIZE_BYTES = 8  # of the message; of one that a codec writes, the most until that is known
-PART_WORDS = 9
+PLANNED = 4  # the planned part's address
+LATER = 5  # the next request; of those that are free, the next one
+HELD = 6  # its slot; of a sum, the time at which it was given to the switches
+SIZE_BYTES = 7  # of the message; of one that a codec writes, the most until that is known
+PART_WORDS = 8
 
 # Flags of a part.
 IS_STAGED = 1

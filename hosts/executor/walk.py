@@ -10,6 +10,7 @@ from __future__ import annotations
 import ringleaf.hosts.executor.layout as x
 from ringleaf.core.arena import Arena, Words
 from ringleaf.core.compiled import call_back, inline
+from ringleaf.core.views import prefetch
 from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER
 from ringleaf.hosts.plan import LOCAL, RECEIVE, SEND, SUM
 from ringleaf.hosts.rc.landing import ASKED, COPY, ELEMENT_BYTES, land
@@ -26,6 +27,12 @@ def executor_of(words: Words, part: int) -> int:
 def kind_of(words: Words, part: int) -> int:
     """Return SEND, RECEIVE or SUM."""
     return words[words[part + x.STREAM] + x.KIND]
+
+
+@inline
+def flags_of(words: Words, part: int) -> int:
+    """Return the flags of a part."""
+    return words[words[part + x.PLANNED] + x.PLANNED_FLAGS]
 
 
 @inline
@@ -87,15 +94,26 @@ def make(words: Words, planned: int, part: int) -> None:
         sender = message % chunks
         message += (sender + turn) % chunks - sender
         first = (first + turn) % chunks
+    fetch_after(words, planned, part, first)
     size = words[planned + x.PLANNED_STOP] - words[planned + x.PLANNED_START]
     words[part + x.MESSAGE] = message
     words[part + x.START], words[part + x.STOP] = first, first + size
-    words[part + x.AFTER] = words[planned + x.PLANNED_AFTER]
-    words[part + x.FLAGS] = words[planned + x.PLANNED_FLAGS]
+    words[part + x.PLANNED] = planned
     words[part + x.LATER] = words[part + x.HELD] = 0
     words[part + x.SIZE_BYTES] = words[planned + x.ROOM_BYTES]
-    if words[part + x.FLAGS] & x.IS_CODED == 0:
+    if flags_of(words, part) & x.IS_CODED == 0:
         words[part + x.SIZE_BYTES] = bytes_of(words, part)
+
+
+@inline
+def fetch_after(words: Words, planned: int, part: int, first: int) -> None:
+    """Have the processor fetch the chunk of a stream's next part, given this one's first chunk.
+
+    Very many nodes' chunks are in no cache. What follows the last part is of no use.
+    """
+    after = words[planned + x.PLANNED_WORDS + x.PLANNED_START]
+    chunk = first + after - words[planned + x.PLANNED_START]
+    prefetch(words, words[executor_of(words, part) + x.CHUNKS_AT] + chunk * x.CHUNK_WORDS)
 
 
 @inline
@@ -130,7 +148,7 @@ def sent(arena: Arena, part: int) -> None:
     at, stream = executor_of(words, part), words[part + x.STREAM]
     words[stream + x.UNDER_WAY] -= 1
     words[at + x.LEFT] -= 1
-    is_coded = words[part + x.FLAGS] & x.IS_CODED
+    is_coded = flags_of(words, part) & x.IS_CODED
     if is_coded:
         free_slot(words, stream, words[part + x.HELD])
     first, stop = words[part + x.START], words[part + x.STOP]
@@ -147,7 +165,9 @@ def received(arena: Arena, part: int, size_bytes: int) -> None:
     words = arena.words
     at = executor_of(words, part)
     words[part + x.SIZE_BYTES] = size_bytes
-    if words[part + x.HELD]:
+    if is_empty(words, at) and flags_of(words, part) & x.IS_STAGED:
+        apply_empty(words, at, part)
+    elif words[part + x.HELD]:
         apply(arena, at, part)
     else:
         end_write(words, at, part)
@@ -190,13 +210,13 @@ def missing(words: Words, at: int, part: int) -> int:
     """Return the first chunk of a part that waits for an earlier write or send; 0 if none."""
     size = words[part + x.STOP] - words[part + x.START]
     first = words[at + x.CHUNKS_AT] + words[part + x.START] * x.CHUNK_WORDS
-    after = words[part + x.AFTER]
+    after = words[words[part + x.PLANNED] + x.PLANNED_AFTER]
     for i in range(size):
         if words[first + i * x.CHUNK_WORDS + x.APPLIED] < words[after + i]:
             return first + i * x.CHUNK_WORDS
     # A write must also wait until earlier sends of the chunk are acknowledged: they may be resent
     # from this memory.
-    if not words[part + x.FLAGS] & x.IS_READ:
+    if not flags_of(words, part) & x.IS_READ:
         for i in range(size):
             if words[first + i * x.CHUNK_WORDS + x.ACKED] < words[after + size + i]:
                 return first + i * x.CHUNK_WORDS
@@ -230,13 +250,15 @@ def unlink(words: Words, wait: int) -> None:
 
 @inline
 def post_sends(arena: Arena, at: int, stream: int) -> None:
-    """Request the sends of a stream that may go."""
+    """Request the sends of a stream that may go; not while it waits for a chunk."""
     words = arena.words
+    if words[stream + x.CHUNK]:
+        return
     while words[stream + x.UNDER_WAY] < words[stream + x.DEPTH]:
         part = next_part(words, stream)
         if part == 0 or must_wait(words, at, part, stream):
             return
-        is_coded = words[part + x.FLAGS] & x.IS_CODED
+        is_coded = flags_of(words, part) & x.IS_CODED
         if is_coded and words[stream + x.FREE] == 0:
             return  # a buffer comes back when a message has been sent
         words[stream + x.NEXT_PART] = 0
@@ -272,7 +294,7 @@ def work_locally(arena: Arena, at: int, stream: int) -> None:
     words[stream + x.NEXT_PLANNED] = planned + x.PLANNED_WORDS
     element = words[words[at + x.OPERATION] + x.ELEMENT]
     if element != NOTHING:
-        how = element if words[writes + x.FLAGS] & x.IS_REDUCED else COPY
+        how = element if flags_of(words, writes) & x.IS_REDUCED else COPY
         source, target = home_of(words, at, reads), home_of(words, at, writes)
         land(arena, how, target, arena.memory, source, bytes_of(words, reads))
     words[at + x.LEFT] -= 2
@@ -291,13 +313,17 @@ def post_receives(words: Words, stream: int) -> None:
         part = next_part(words, stream)
         if part == 0:
             return
-        if words[part + x.FLAGS] & x.IS_REDUCED and lands_in_place(words, at, part):
+        if flags_of(words, part) & x.IS_REDUCED and lands_in_place(words, at, part):
             words[part + x.HELD] = 0
             open_chunks(words, at, part)
-        elif words[part + x.FLAGS] & x.IS_STAGED:
+        elif flags_of(words, part) & x.IS_STAGED:
             if words[stream + x.FREE] == 0:
                 return  # a buffer comes back when a held write is applied
-            words[part + x.HELD] = take_slot(words, stream, part)
+            if is_empty(words, at):
+                words[stream + x.FREE] -= 1
+                words[part + x.HELD] = 0
+            else:
+                words[part + x.HELD] = take_slot(words, stream, part)
         elif must_wait(words, at, part, stream):
             return
         else:
@@ -314,9 +340,9 @@ def lands_in_place(words: Words, at: int, part: int) -> bool:
     So it is if its turn has come. If it is added to what is there, packets must hold whole
     elements.
     """
-    if words[part + x.FLAGS] & x.IS_CODED:
+    if flags_of(words, part) & x.IS_CODED:
         return False
-    if words[part + x.FLAGS] & x.IS_REDUCED:
+    if flags_of(words, part) & x.IS_REDUCED:
         if words[words[at + x.OPERATION] + x.ELEMENT] in (OTHER, NOTHING):
             return False
         # An element that lies in two packets could not be added from either.
@@ -336,7 +362,7 @@ def landing_of(words: Words, part: int) -> int:
 @inline
 def landing_in_place(words: Words, part: int) -> int:
     """Return how a message's data lands in the tensor."""
-    if not words[part + x.FLAGS] & x.IS_REDUCED:
+    if not flags_of(words, part) & x.IS_REDUCED:
         return COPY
     return words[words[executor_of(words, part) + x.OPERATION] + x.ELEMENT]
 
@@ -360,10 +386,39 @@ def post_sums(words: Words, at: int) -> None:
 
 
 @inline
+def is_empty(words: Words, at: int) -> bool:
+    """Return whether messages have no contents."""
+    return bool(words[words[at + x.OPERATION] + x.ELEMENT] == NOTHING)
+
+
+@inline
+def apply_empty(words: Words, at: int, part: int) -> None:
+    """Count a staged message without contents as applied, when its turn has come.
+
+    It has needed no buffer, so it has a slot only while it waits for its turn.
+    """
+    stream, slot = words[part + x.STREAM], words[part + x.HELD]
+    if slot == 0 and missing(words, at, part):
+        words[stream + x.FREE_BUFFERS] -= 1
+        entry = words[stream + x.SLOTS_AT] + words[stream + x.FREE_BUFFERS] * x.SLOT_WORDS
+        slot = words[entry + x.FREE_SLOT]
+        words[part + x.HELD], words[slot + x.PART] = slot, part
+    if slot and must_wait(words, at, part, slot):
+        return
+    open_chunks(words, at, part)
+    if slot:
+        entry = words[stream + x.SLOTS_AT] + words[stream + x.FREE_BUFFERS] * x.SLOT_WORDS
+        words[entry + x.FREE_SLOT] = slot
+        words[stream + x.FREE_BUFFERS] += 1
+    words[stream + x.FREE] += 1  # one more receive may be posted
+    end_write(words, at, part)
+
+
+@inline
 def apply(arena: Arena, at: int, part: int) -> None:
     """Move a staged message into the tensor, when its turn has come."""
     words = arena.words
-    slot, flags = words[part + x.HELD], words[part + x.FLAGS]
+    slot, flags = words[part + x.HELD], flags_of(words, part)
     if must_wait(words, at, part, slot):
         return
     open_chunks(words, at, part)
@@ -373,7 +428,7 @@ def apply(arena: Arena, at: int, part: int) -> None:
         pass  # it has landed in place
     elif flags & x.IS_CODED or element == OTHER:
         call_python(words, at, x.APPLY, part)
-    elif element != NOTHING:
+    else:
         source, size = words[slot + x.BUFFER], bytes_of(words, part)
         target = home_of(words, at, part)
         how = element if flags & x.IS_REDUCED else COPY
@@ -451,13 +506,16 @@ def push_frame(words: Words, at: int) -> int:
 @inline
 def count(words: Words, at: int, first: int, stop: int, word: int) -> None:
     """Count chunks that are applied or acknowledged; have the waits for them looked at."""
+    chunks, waits = words[at + x.CHUNKS_AT], False
+    for number in range(first, stop):
+        chunk = chunks + number * x.CHUNK_WORDS
+        words[chunk + word] += 1
+        waits |= words[chunk + x.NEXT] != chunk
     # What waits for these chunks is put on a stack, which `finish` works off. Calls would nest as
     # deep as the chain of waits is long.
-    frame = push_frame(words, at)
-    words[frame + x.FRAME_CHUNK], words[frame + x.FRAME_STOP] = first, stop
-    chunks = words[at + x.CHUNKS_AT]
-    for chunk in range(first, stop):
-        words[chunks + chunk * x.CHUNK_WORDS + word] += 1
+    if waits:
+        frame = push_frame(words, at)
+        words[frame + x.FRAME_CHUNK], words[frame + x.FRAME_STOP] = first, stop
     if words[at + x.LEASES_AT]:
         close_chunks(words, at, first, stop)
 
@@ -468,7 +526,7 @@ def open_chunks(words: Words, at: int, part: int) -> None:
     if words[at + x.LEASES_AT] == 0:
         return
     # A chunk that is only overwritten needs no earlier contents, so its memory need not be filled.
-    overwrites = words[part + x.FLAGS] & (x.IS_READ | x.IS_REDUCED) == 0
+    overwrites = flags_of(words, part) & (x.IS_READ | x.IS_REDUCED) == 0
     for chunk in range(words[part + x.START], words[part + x.STOP]):
         lease = words[at + x.LEASES_AT] + chunk * x.LEASE_WORDS
         if words[lease + x.STATE] == x.EMPTY:
@@ -542,5 +600,7 @@ def try_again(arena: Arena, at: int, wait: int) -> None:
         post_sums(arena.words, at)
     elif kind == LOCAL:
         work_locally(arena, at, wait)
+    elif is_empty(arena.words, at):
+        apply_empty(arena.words, at, arena.words[wait + x.PART])
     else:
         apply(arena, at, arena.words[wait + x.PART])

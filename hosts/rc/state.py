@@ -57,49 +57,50 @@ TAKES_CUTS = AGENT_WORDS + 15  # 1: packets without their data are asked for at 
 SENDERS_AT = AGENT_WORDS + 16  # per priority, a fifo of QPs that may have data to send
 OWN_WORDS = 16 + PRIORITIES * FIFO_WORDS
 
-# A QP's words.
-TEMPLATE_AT = 0  # in arena.bytes, HEAD_BYTES long
-NEXT_PSN = 1  # to send
-ACKED_PSN = 2  # all before it are acknowledged
-SENT_PSN = 3  # all before it have been sent at least once
-POSTED_PSN = 4  # all before it belong to posted sends
-SENDS_AT = 5  # ring of posted sends
-SENDS_FIRST = 6  # oldest not acknowledged
-SENDS_CURRENT = 7  # the one that NEXT_PSN is in
-SENDS_END = 8
-RECEIVES_AT = 9  # ring of posted receives
-RECEIVES_FIRST = 10
-RECEIVES_END = 11
-EXPECTED_PSN = 12
-PLACED_BYTES = 13  # of the message that is coming in
-SYNDROME = 14  # the acknowledgement owed, or -1
-GAP_REPORTED = 15  # 1 after a NAK until the expected packet comes
-DEADLINE_PS = 16  # when to probe, or when an RNR wait is over
-TIMEOUT_PS = 17  # without backoff
-SMOOTHED_PS = 18  # round trip, RFC 6298; 0 before the first sample
-VARIATION_PS = 19
-TIMED_PSN = 20  # the packet being timed, or -1
-TIMED_FROM_PS = 21
-IN_SENDERS = 22
-HOLD_UNTIL_PS = 23  # after an RNR NAK
-LIMIT = 24  # messages before this one have credit
-PROBING = 25  # 1: a probe waits to be sent
-ADVERTISED = 26  # the LIMIT that the peer was last told
-PRIORITY = 27  # of all its packets, 0 to PRIORITIES - 1
-CONTROL_AT = 28  # block of its congestion control, 0: none
-ALLOWED = 29  # packets in flight
-FREE_AT_PS = 30  # when pacing lets the next packet go
+# A QP's words, by lines of the cache: what each message needs to be sent, to be received, and to be
+# let go comes first.
+SENDS_AT = 0  # ring of posted sends
+SENDS_FIRST = 1  # oldest not acknowledged
+SENDS_CURRENT = 2  # the one that NEXT_PSN is in
+SENDS_END = 3
+LIMIT = 4  # messages before this one have credit
+NEXT_PSN = 5  # to send
+ACKED_PSN = 6  # all before it are acknowledged
+POSTED_PSN = 7  # all before it belong to posted sends
+RECEIVES_AT = 8  # ring of posted receives
+RECEIVES_FIRST = 9
+RECEIVES_END = 10
+SYNDROME = 11  # the acknowledgement owed, or -1
+GAP_REPORTED = 12  # 1 after a NAK until the expected packet comes
+ADVERTISED = 13  # the LIMIT that the peer was last told
+IN_SENDERS = 14
+EAGER = 15  # 1: messages leave without credit, and it is reported when they have left
+ALLOWED = 16  # packets in flight
+FREE_AT_PS = 17  # when pacing lets the next packet go
+HOLD_UNTIL_PS = 18  # after an RNR NAK
+CONTROL_AT = 19  # block of its congestion control, 0: none
+PROBING = 20  # 1: a probe waits to be sent
+CUTS = 21  # packets that came so and that the sender is yet to be told of
+PRIORITY = 22  # of all its packets, 0 to PRIORITIES - 1
+DEADLINE_PS = 23  # when to probe, or when an RNR wait is over
+SENT_PSN = 24  # all before it have been sent at least once
+EXPECTED_PSN = 25
+PLACED_BYTES = 26  # of the message that is coming in
+TEMPLATE_AT = 27  # in arena.bytes, HEAD_BYTES long
+ACK_EVERY = 28  # packets between acknowledgements asked for
+CUT_PSN = 29  # the first packet that came without its data; below EXPECTED_PSN: none is missing
+TIMED_PSN = 30  # the packet being timed, or -1
 RATE_BPS = 31  # of a flow scheduler, 0: none; congestion control may be slower
-PACED_WITH = 32  # the next of those that keep to this rate together, a ring
-PROBES = 33  # sent since something was last acknowledged, or sent again
-NAKED_PSN = 34  # the PSN that a NAK has last asked for
-ACK_EVERY = 35  # packets between acknowledgements asked for
-UNANSWERED = 36  # probes sent since the last answer of any kind
-CUT_PSN = 37  # the first packet that came without its data; below EXPECTED_PSN: none is missing
-CUTS = 38  # packets that came so and that the sender is yet to be told of
-WANTS_CUT = 39  # 1: the sender is yet to be asked for CUT_PSN
-EAGER = 40  # 1: messages leave without credit, and it is reported when they have left
-QP_WORDS = 41
+TIMEOUT_PS = 32  # without backoff
+SMOOTHED_PS = 33  # round trip, RFC 6298; 0 before the first sample
+VARIATION_PS = 34
+TIMED_FROM_PS = 35
+PACED_WITH = 36  # the next of those that keep to this rate together, a ring
+PROBES = 37  # sent since something was last acknowledged, or sent again
+NAKED_PSN = 38  # the PSN that a NAK has last asked for
+UNANSWERED = 39  # probes sent since the last answer of any kind
+WANTS_CUT = 40  # 1: the sender is yet to be asked for CUT_PSN
+QP_WORDS = 48
 
 RING = 256  # work requests per QP and direction
 REQUEST_WORDS = 4  # address, length, tag; of a send the first PSN, of a receive how it lands
@@ -341,8 +342,13 @@ def set_rate(arena: Arena, at: int, numbers: Sequence[int], rate_bps: int) -> No
 @inline
 def open_qp(arena: Arena, at: int, qp: int) -> Qp:
     """Return queue pair `qp` of the agent, from 0: its words, and its two rings of requests."""
+    return qp_at(arena, arena.words[at + QPS_AT] + qp * QP_WORDS)
+
+
+@inline
+def qp_at(arena: Arena, start: int) -> Qp:
+    """Return the queue pair whose words begin at `start`."""
     words = arena.words
-    start = words[at + QPS_AT] + qp * QP_WORDS
     sends, receives = words[start + SENDS_AT], words[start + RECEIVES_AT]
     return Qp(
         window(words, start, QP_WORDS),

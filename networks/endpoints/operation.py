@@ -206,7 +206,7 @@ class CollectiveOperation:
     def _encode(self, part: int) -> int:
         """Write a part's message to its buffer; return its bytes."""
         words = self._store.arena.words
-        reduces = words[part + x.FLAGS] & x.IS_REDUCED
+        reduces = walk.flags_of(words, part) & x.IS_REDUCED
         codec = self.executors.plans.codecs[0 if reduces else 1]
         assert codec is not None
         data = encoded(codec, self._elements(part))
@@ -217,7 +217,7 @@ class CollectiveOperation:
     def _apply(self, part: int) -> int:
         """Move the message in a part's buffer into the tensor."""
         words = self._store.arena.words
-        reduces = words[part + x.FLAGS] & x.IS_REDUCED
+        reduces = walk.flags_of(words, part) & x.IS_REDUCED
         codec = self.executors.plans.codecs[0 if reduces else 1]
         target, buffer = self._elements(part), int(walk.address_of(words, part))
         if codec is None:

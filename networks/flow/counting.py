@@ -19,16 +19,82 @@ ANSWER_BYTES = line_bytes(ACK_HEAD_BYTES + ICRC_BYTES)
 
 @inline
 def count_bytes(words: Words, at: int, flow: int, size: int, packets: int, now_ps: int) -> None:
-    """Count a message on its links, evenly since it began; and its acknowledgements on theirs."""
+    """Count a message, evenly since it began, and its acknowledgements.
+
+    Messages of one bin are counted on links together, when one of another bin comes, or the loop
+    pauses (`settle`).
+    """
     row = n.flow_at(words, at, flow)
     answers = (packets + words[row + n.ANSWERS_EACH] - 1) // words[row + n.ANSWERS_EACH]
-    count_way(words, at, flow, row, size, packets, now_ps)
-    count_way(words, at, words[row + n.BACK], row, answers * ANSWER_BYTES, answers, now_ps)
+    if words[row + n.BEGAN_PS] < words[row + n.COUNTED_FROM_PS] or (
+        now_ps >= words[row + n.COUNTED_UNTIL_PS]
+    ):
+        settle_flow(words, at, flow)
+        open_bin(words, at, row, now_ps)
+    if words[row + n.BEGAN_PS] < words[row + n.COUNTED_FROM_PS]:
+        began_ps = words[row + n.BEGAN_PS]
+        count_way(words, at, flow, row, size, packets, began_ps, now_ps)
+        back = words[row + n.BACK]
+        count_way(words, at, back, row, answers * ANSWER_BYTES, answers, began_ps, now_ps)
+        return
+    words[row + n.COUNTED_BYTES] += size
+    words[row + n.COUNTED_PACKETS] += packets
+    words[row + n.COUNTED_ANSWERS] += answers
+    if not words[row + n.IS_COUNTED]:
+        words[row + n.IS_COUNTED] = 1
+        words[words[at + n.COUNTED_AT] + words[at + n.COUNTED]] = flow
+        words[at + n.COUNTED] += 1
+
+
+@inline
+def open_bin(words: Words, at: int, row: int, now_ps: int) -> None:
+    """Have messages counted together that are carried within the bin of a time."""
+    net = words[at + n.NET_AT]
+    find_bin(words, net, now_ps)  # bins may get wider
+    width, since_ps = words[net + s.BIN_PS], words[net + s.BINS_FROM_PS]
+    number = (now_ps - since_ps) // width
+    # Nothing is told apart before the first bin.
+    words[row + n.COUNTED_FROM_PS] = since_ps + number * width if number > 0 else 0
+    words[row + n.COUNTED_UNTIL_PS] = since_ps + (number + 1) * width
+
+
+@inline
+def settle_flow(words: Words, at: int, flow: int) -> None:
+    """Count on its links what is counted of a flow's messages."""
+    row = n.flow_at(words, at, flow)
+    packets, answers = words[row + n.COUNTED_PACKETS], words[row + n.COUNTED_ANSWERS]
+    if packets == 0:
+        return
+    # Bins may have got wider, but none ends within another one.
+    last_ps = words[row + n.COUNTED_UNTIL_PS] - 1
+    count_way(words, at, flow, row, words[row + n.COUNTED_BYTES], packets, last_ps, last_ps)
+    back = words[row + n.BACK]
+    count_way(words, at, back, row, answers * ANSWER_BYTES, answers, last_ps, last_ps)
+    words[row + n.COUNTED_BYTES] = 0
+    words[row + n.COUNTED_PACKETS] = words[row + n.COUNTED_ANSWERS] = 0
+
+
+@inline
+def settle(words: Words, at: int) -> None:
+    """Count on links what is counted of all flows, before anybody looks."""
+    for i in range(words[at + n.COUNTED]):
+        flow = words[words[at + n.COUNTED_AT] + i]
+        settle_flow(words, at, flow)
+        row = n.flow_at(words, at, flow)
+        words[row + n.IS_COUNTED] = words[row + n.COUNTED_UNTIL_PS] = 0
+    words[at + n.COUNTED] = 0
 
 
 @inline
 def count_way(
-    words: Words, at: int, way: int, row: int, size: int, packets: int, now_ps: int
+    words: Words,
+    at: int,
+    way: int,
+    row: int,
+    size: int,
+    packets: int,
+    began_ps: int,
+    now_ps: int,
 ) -> None:
     """Count bytes of a flow on the links of a way, its own or that of its acknowledgements."""
     net, filling = words[at + n.NET_AT], words[at + n.FILLING_AT]
@@ -41,7 +107,7 @@ def count_way(
         words[port + s.TX_BYTES] += times * size
         words[port + s.TX_PACKETS] += times * packets
         words[net + s.HOPS] += times * packets
-    spread(words, at, here, words[row + n.OWNER], words[row + n.BEGAN_PS], now_ps, size)
+    spread(words, at, here, words[row + n.OWNER], began_ps, now_ps, size)
 
 
 @inline
@@ -84,4 +150,5 @@ def count_row(words: Words, at: int, flow: int, owner: int, row: int, size: int)
 @compiled(types.void(ARENA, *[types.int64] * 5))
 def count_stream(arena: Arena, at: int, flow: int, size: int, packets: int, now_ps: int) -> None:
     """Count a sum of the switches on its links, for Python."""
-    count_way(arena.words, at, flow, n.flow_at(arena.words, at, flow), size, packets, now_ps)
+    row = n.flow_at(arena.words, at, flow)
+    count_way(arena.words, at, flow, row, size, packets, arena.words[row + n.BEGAN_PS], now_ps)

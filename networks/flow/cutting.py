@@ -19,7 +19,7 @@ from ringleaf.core.arena import Store, Words
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.core.views import as_floats
 from ringleaf.hosts.rc.state import MAX_BACKOFF, MIN_TIMEOUT_PS, SENDS_FIRST
-from ringleaf.networks.flow.messages import count_flow, push, qp_of
+from ringleaf.networks.flow.messages import SUMMED, count_flow, push, qp_of
 
 
 class CutFlows:
@@ -142,7 +142,7 @@ class CutFlows:
 
     def _late(self, row: int) -> Words:
         """Return the numbers of events that were too late for a flow, by their kind."""
-        return self._words[row + n.LATE : row + n.FLOW_WORDS]
+        return self._words[row + n.LATE : row + n.LATE + SUMMED]
 
     def stop(self, flow: int, now_ps: int) -> float:
         """Take a flow that is on from its links; return the bits of its message since it began."""

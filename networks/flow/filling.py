@@ -43,18 +43,18 @@ INNER = 14  # the number of the former
 ROUND = 15  # the number of the last time that flows were given rates
 FILLING_WORDS = 16
 
-# A link's direction.
+# A link's direction: a line of the cache for what each change of its flows needs, and one more.
 CAPACITY = 0  # float
 LOAD = 1  # float: of its flows, if each had its peak
 FIRST = 2  # entry
 LINK_STAMP = 3
 IS_DIRTY_LINK = 4
-REST = 5  # float: what is left of the capacity
-USAGE = 6  # float: the sum of flows' uses by weight, of those that still grow
-GROWING = 7  # the number of those rows
-IS_FULL = 8
-LINK_ROUND = 9  # the last round in which it was among those met
-LINK_WORDS = 10
+LINK_ROUND = 5  # the last round in which it was among those met
+IS_FULL = 6
+GROWING = 7  # the number of rows that still grow
+REST = 8  # float: what is left of the capacity
+USAGE = 9  # float: the sum of flows' uses by weight, of those that still grow
+LINK_WORDS = 16
 
 # A flow, or several that are alike.
 FIRST_ENTRY = 0
@@ -69,7 +69,7 @@ IS_DIRTY_FLOW = 8
 IS_FIXED = 9
 BEFORE = 10  # float: its rate by the last solution
 LIMIT = 11  # the link that keeps it from more; NONE: it has its peak
-FLOW_WORDS = 12
+FLOW_WORDS = 16
 
 # A flow's crossing of a link.
 LINK = 0

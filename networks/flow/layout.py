@@ -140,6 +140,7 @@ class FlowTables(ABC):
             assert len(self._by_qp[end.host]) == end.number
             self._by_qp[end.host].append(flow)
         self._write_map()
+        self._write_queue_pairs()
         for flow, (end, way) in enumerate(zip(new, links, strict=True), first):
             back = self._by_qp[end.peer][end.peer_number]
             self._write_flow(flow, end, way, back, links[back - first])
@@ -178,9 +179,11 @@ class FlowTables(ABC):
         words = self._store.arena.words
         old, at = int(words[self.at + n.FLOWS]), int(words[self.at + n.FLOWS_AT])
         rows = self._store.allocate("words", (old + count) * n.FLOW_WORDS)
+        counted = self._store.allocate("words", old + count)
         words = self._store.arena.words
         words[rows : rows + old * n.FLOW_WORDS] = words[at : at + old * n.FLOW_WORDS]
         words[self.at + n.FLOWS], words[self.at + n.FLOWS_AT] = old + count, rows
+        words[self.at + n.COUNTED_AT] = counted
 
     def _write_map(self) -> None:
         """Write the flows by host and queue pair."""
@@ -191,6 +194,14 @@ class FlowTables(ABC):
         words[self.at + n.BY_QP_AT] = place
         hosts_at = int(words[self.at + n.HOSTS_AT])
         words[hosts_at : hosts_at + len(self._by_qp)] = starts[:-1]
+
+    def _write_queue_pairs(self) -> None:
+        """Write where all flows' queue pairs are, which may have moved."""
+        words = self._store.arena.words
+        for agent, flows in zip(self._connections.agents, self._by_qp, strict=True):
+            first = int(words[agent + QPS_AT])
+            for number, flow in enumerate(flows):
+                words[n.flow_at(words, self.at, flow) + n.QP_AT] = first + number * QP_WORDS
 
     def _write_flow(
         self, flow: int, end: QueuePair, way: Sequence[int], back: int, back_way: Sequence[int]
@@ -207,7 +218,7 @@ class FlowTables(ABC):
             *(words, int(words[self.at + n.FILLING_AT]), flow), self._peak(end, way, back_way)
         )
         every = int(words[self._state(end) + ACK_EVERY])
-        words[row + n.ANSWERS_EACH] = every
+        words[row + n.ANSWERS_EACH], words[row + n.PAYLOAD_BYTES] = every, words[agent + MTU]
         words[row + n.OWNER] = self._owners[end.group]
         taken = min(rates) * ANSWER_BYTES / (every * self._frame_bytes(end))
         for number in back_way:

@@ -14,7 +14,7 @@ from ringleaf.core.compiled import inline
 from ringleaf.core.headers import PRIORITIES
 from ringleaf.core.heap import push_event
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
-from ringleaf.core.views import as_floats
+from ringleaf.core.views import as_floats, prefetch
 from ringleaf.hosts.agent import HOST, PROGRESS, READY, REFUSALS, complete
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_WORDS, fifo_pop, open_fifo
 from ringleaf.hosts.rc.landing import ASKED, choose_landing, land
@@ -31,23 +31,24 @@ from ringleaf.hosts.rc.state import (
     LEFT,
     LEVELS,
     LIMIT,
-    MTU,
     NEXT_PSN,
     OVERRUN,
     PRIORITY,
     RECEIVED,
+    RECEIVES_AT,
     RECEIVES_END,
     RECEIVES_FIRST,
     REQUEST_WORDS,
     RING,
     SENDERS_AT,
+    SENDS_AT,
     SENDS_CURRENT,
     SENDS_END,
     SENDS_FIRST,
     SENT,
     SYNDROME,
     Qp,
-    open_qp,
+    qp_at,
 )
 from ringleaf.hosts.rc.wire import (
     ACK,
@@ -79,8 +80,27 @@ def bytes_on_line(size_bytes: int, mtu: int) -> int:
 @inline
 def qp_of(arena: Arena, at: int, flow: int) -> Qp:
     """Return the queue pair that sends a flow."""
-    row = n.flow_at(arena.words, at, flow)
-    return open_qp(arena, arena.words[row + n.AGENT], arena.words[row + n.QP])
+    return qp_at(arena, arena.words[n.flow_at(arena.words, at, flow) + n.QP_AT])
+
+
+@inline
+def fetch_ahead(words: Words, at: int, kind: int, flow: int) -> None:
+    """Have the processor fetch what the next event will need, as large runs miss its caches."""
+    row = n.flow_at(words, at, flow)
+    if words[row + n.AGENT] == 0:
+        return
+    prefetch(words, row + n.FROM_PS)
+    qp = words[row + n.QP_AT]
+    if kind == END:
+        prefetch(words, words[qp + SENDS_AT] + words[qp + SENDS_CURRENT] % RING * REQUEST_WORDS)
+    elif kind == ARRIVE:
+        peer = words[n.flow_at(words, at, words[row + n.BACK]) + n.QP_AT]
+        request = words[peer + RECEIVES_FIRST] % RING * REQUEST_WORDS
+        prefetch(words, words[qp + SENDS_AT] + request)
+        prefetch(words, words[words[peer + RECEIVES_AT] + request + 2])
+    elif kind == ANSWER:
+        request = words[qp + SENDS_FIRST] % RING * REQUEST_WORDS
+        prefetch(words, words[words[qp + SENDS_AT] + request + 2])
 
 
 @inline
@@ -129,7 +149,7 @@ def begin(arena: Arena, at: int, row: int, qp: Qp, now_ps: int) -> None:
     """Begin with the message that is next; the rate stays as it is."""
     words = arena.words
     request = (qp.state[SENDS_CURRENT] % RING) * REQUEST_WORDS
-    size = bytes_on_line(qp.sends[request + 1], words[words[row + n.AGENT] + MTU])
+    size = bytes_on_line(qp.sends[request + 1], words[row + n.PAYLOAD_BYTES])
     as_floats(words)[row + n.REST] = 8.0 * size
     words[row + n.FROM_PS] = words[row + n.BEGAN_PS] = now_ps
 
@@ -256,15 +276,15 @@ def end(arena: Arena, at: int, flow: int, now_ps: int) -> None:
     if not words[row + n.IS_ON] or words[row + n.END_PS] != now_ps:
         return  # its rate has changed meanwhile
     qp = qp_of(arena, at, flow)
-    agent = words[row + n.AGENT]
     request = (qp.state[SENDS_CURRENT] % RING) * REQUEST_WORDS
-    size, mtu = qp.sends[request + 1], words[agent + MTU]
+    size, mtu = qp.sends[request + 1], words[row + n.PAYLOAD_BYTES]
     frame = line_bytes(min(size, mtu) + PACKET_OVERHEAD_BYTES)
     tail_ps = words[row + n.TAIL_PS] + round(as_floats(words)[row + n.STORE_PS] * (8 * frame))
     words[row + n.LAST_PS] = max(words[row + n.LAST_PS], now_ps + tail_ps)
     push(words, at, words[row + n.LAST_PS], ARRIVE, flow)
     count_bytes(words, at, flow, bytes_on_line(size, mtu), packets_of(size, mtu), now_ps)
     if qp.state[EAGER]:
+        agent = words[row + n.AGENT]
         complete(arena, agent, LEFT, words[row + n.QP], qp.sends[request + 2], now_ps)
     qp.state[SENDS_CURRENT] += 1
     qp.state[NEXT_PSN] += packets_of(size, mtu)
@@ -305,7 +325,7 @@ def take(arena: Arena, at: int, flow: int, qp: Qp, agent: int, number: int, now_
     row = source  # both ends count the same messages
     size, tag = sender.sends[source + 1], qp.receives[row + 2]
     target, how = qp.receives[row], qp.receives[row + 3]
-    if how == ASKED:
+    if how == ASKED and words[agent + HAS_DATA]:
         target, how = choose_landing(arena, target)
     if size > qp.receives[row + 1]:
         complete(arena, agent, OVERRUN, number, tag, now_ps)
@@ -340,7 +360,10 @@ def serve(arena: Arena, at: int, agent: int, now_ps: int) -> None:
     while answers.state[FIFO_COUNT] > 0:
         number = fifo_pop(answers)
         give_answer(arena, at, words[words[at + n.BY_QP_AT] + first + number], now_ps)
+    levels = words[agent + LEVELS]
     for level in range(PRIORITIES):
+        if levels >> level & 1 == 0:
+            continue
         senders = open_fifo(arena, agent + SENDERS_AT + level * FIFO_WORDS)
         while senders.state[FIFO_COUNT] > 0:
             flow = words[words[at + n.BY_QP_AT] + first + fifo_pop(senders)]

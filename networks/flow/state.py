@@ -21,31 +21,42 @@ STIRRED_AT = 8
 IS_STIRRED_AT = 9  # by host
 NOW_PS = 10
 SUMS = 11  # callback: 2 * flow, plus 1 if a sum has arrived; else its last bit has been carried
-FLOW_NETWORK_WORDS = 12
+COUNTED = 12  # flows whose bytes are yet to be counted on links
+COUNTED_AT = 13
+FLOW_NETWORK_WORDS = 14
 
-# A flow.
+# A flow: a line of the cache each for what all events look at, what a message's end needs, what its
+# answers need, and bytes.
 AGENT = 0  # the sender's; 0: switches add up, and the rest is `sums`'
-QP = 1  # number of its queue pair
+QP_AT = 1  # the words of its queue pair
 BACK = 2  # the flow of the receiver's queue pair, the other way
-TAIL_PS = 3  # from when a message's last bit was carried until it has arrived: delays
-STORE_PS = 4  # float: likewise, of each bit of a frame, as all links but the slowest store it
-ANSWER_PS = 5  # from when the receiver answers until the sender has the acknowledgement
-ANSWERS_EACH = 6  # packets that one acknowledgement is for
+IS_CUT = 3  # 1: a link that it needs is down, so that nothing is carried
+IS_ON = 4  # 1 while a message is carried
+END_PS = 5  # when nothing will be left
+RATE = 6  # float
 REST = 7  # float: bits of the message that are left, at
-FROM_PS = 8
-RATE = 9  # float: since then
-END_PS = 10  # when nothing will be left
-BEGAN_PS = 11  # when the message began to be carried
+FROM_PS = 8  # since when it has its rate
+BEGAN_PS = 9  # when the message began to be carried
+TAIL_PS = 10  # from when a message's last bit was carried until it has arrived: delays
+STORE_PS = 11  # float: likewise, of each bit of a frame, as all links but the slowest store it
 LAST_PS = 12  # when the last message arrived, or will
-HELD = 13  # messages that have come, and for which no receive is posted
-TOLD = 14  # messages that the sender has been told of
-OFFERED = 15  # the messages that the peer has given credit for, by what is on its way
-OWNER = 16  # the number of its group
-IS_ON = 17  # 1 while a message is carried
-WINDOW = 18  # bits in flight at most
-IS_CUT = 19  # 1: a link that it needs is down, so that nothing is carried
-LATE = 20  # by kind of event: those that come when it is not cut any more
-FLOW_WORDS = 24
+PAYLOAD_BYTES = 13  # of a full packet
+ANSWERS_EACH = 14  # packets that one acknowledgement is for
+QP = 15  # number of its queue pair
+ANSWER_PS = 16  # from when the receiver answers until the sender has the acknowledgement
+HELD = 17  # messages that have come, and for which no receive is posted
+TOLD = 18  # messages that the sender has been told of
+OFFERED = 19  # the messages that the peer has given credit for, by what is on its way
+COUNTED_FROM_PS = 20  # of what is counted of messages, but not yet on links: all of one bin
+COUNTED_UNTIL_PS = 21
+COUNTED_BYTES = 22
+COUNTED_PACKETS = 23
+COUNTED_ANSWERS = 24
+IS_COUNTED = 25  # 1: it is in the list of those
+OWNER = 26  # the number of its group
+WINDOW = 27  # bits in flight at most
+LATE = 28  # by kind of event: those that come when it is not cut any more
+FLOW_WORDS = 32
 
 # A link's direction.
 FULL = 0  # float: its rate
@@ -54,7 +65,7 @@ ANSWERED = 2  # flows under way whose acknowledgements go by it
 CARRIES = 3  # flows under way that begin there
 MOST_QUEUED = 4  # float: the most bits that packets might have in the queue in front of it
 IS_OF_HOST = 5  # 1: a host sends there, whose packets wait for one another in the host
-LINK_WORDS = 6
+LINK_WORDS = 8
 
 
 @inline

@@ -100,7 +100,7 @@ class Mesh:
         words = self.store.arena.words
         while part := walk.take_request(words, self.executors.executor(rank)):
             peer = int(words[words[part + x.STREAM] + x.PEER])
-            op = Op.REDUCE if words[part + x.FLAGS] & x.IS_REDUCED else Op.COPY
+            op = Op.REDUCE if walk.flags_of(words, part) & x.IS_REDUCED else Op.COPY
             channel = int(self.channels[words[part + x.MESSAGE]])
             size, message = int(words[part + x.SIZE_BYTES]), int(words[part + x.MESSAGE])
             request = Request(part, int(walk.address_of(words, part)), size, message)

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
@@ -54,7 +57,7 @@ def run(
     network_options = NetworkOptions(**options)  # type: ignore[arg-type]
     network = (VirtualNetwork if packets else FlowNetwork)(graph, network_options)
     arrays = network.arrays(size_bytes // 4, schedule=schedule)
-    for array in arrays:
+    for array in arrays if network_options.has_data else ():
         array[:] = 1
     return network.run(schedule, arrays)
 
@@ -175,6 +178,119 @@ def test_a_message_has_as_many_bytes_in_each_bin_as_of_its_time() -> None:
         until_ps = (1 + np.arange(len(series))) * result.bin_ps
         so_far = result.link_bytes[link] * np.minimum(until_ps / data_ps, 1)
         assert np.abs(np.cumsum(series) - so_far).max() <= len(series), link
+
+
+SCHEDULES = {
+    "ring": ring_allreduce(8),
+    "tree": tree_allreduce(8, 12),
+    "halvingdoubling": halving_doubling_allreduce(8),
+    # What rank 2 sends comes first to rank 0, which adds it last, when the rest has been sent on.
+    "late": Schedule(
+        Collective.REDUCE,
+        "late",
+        8,
+        6,
+        [
+            Transfer(step, src, dst, chunk, op)
+            for step, (src, dst, op) in enumerate(
+                [
+                    *((5, 4, Op.COPY), (4, 1, Op.COPY), (1, 0, Op.REDUCE)),
+                    *((0, 3, Op.COPY), (2, 0, Op.REDUCE)),
+                ]
+            )
+            for chunk in range(6)
+        ],
+    ),
+    # Sums of one chunk wait for one another at rank 0, and go back.
+    "hub": Schedule(
+        Collective.ALLREDUCE,
+        "hub",
+        8,
+        6,
+        [
+            *(
+                Transfer(0, 8 - src, 0, chunk, Op.REDUCE)
+                for src in range(1, 8)
+                for chunk in range(6)
+            ),
+            *(Transfer(1, 0, dst, chunk, Op.COPY) for dst in range(1, 8) for chunk in range(6)),
+        ],
+    ),
+}
+
+
+def folded(series: npt.NDArray[np.int64], width: int, bins: int) -> npt.NDArray[np.int64]:
+    """Return a series in bins that are as wide as so many of its own."""
+    wide = np.zeros((bins, width), np.int64)
+    wide.reshape(-1)[: len(series)] = series
+    return np.asarray(wide.sum(axis=1))
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    name=st.sampled_from(sorted(SCHEDULES)),
+    size=st.sampled_from((4, 900, 20_000)),
+    window=st.sampled_from((2, 16)),
+    bins=st.sampled_from((4, 16)),
+)
+def test_bytes_counted_together_are_those_of_each_message(
+    name: str, size: int, window: int, bins: int
+) -> None:
+    """Messages of one bin are counted together, so fewer are where bins are narrow."""
+    schedule = SCHEDULES[name]
+    graph, elements = leafspine(2, 2, 4), size * schedule.chunks
+    networks = [
+        FlowNetwork(graph, NetworkOptions(has_data=False, window=window, bins=each))
+        for each in (bins, 4 * bins)
+    ]
+    for _ in range(2):  # the second run's bins begin later
+        wide, narrow = (
+            each.run(schedule, each.arrays(elements, schedule=schedule)) for each in networks
+        )
+        assert (wide.time_ps, wide.link_bytes) == (narrow.time_ps, narrow.link_bytes)
+        for ends, series in wide.link_series.items():
+            assert series.sum() == wide.link_bytes[ends], ends
+            parts = folded(narrow.link_series[ends], wide.bin_ps // narrow.bin_ps, len(series))
+            # What a message has of a bin is rounded down, that of k bins together by k / e at most.
+            most = schedule.as_rows.messages * len(narrow.link_series[ends]) // 2
+            assert np.abs(np.cumsum(series) - np.cumsum(parts)).max() <= most, ends
+
+
+def both_ways(name: str, size: int, ahead: int | None, *, packets: bool) -> list[list[object]]:
+    """Return what is counted with contents, and without."""
+    schedule = SCHEDULES[name]
+    results = (
+        run(
+            *(leafspine(2, 2, 4), schedule, 4 * size * schedule.chunks),
+            packets=packets,
+            has_data=has_data,
+            ahead_bytes=ahead,
+        )
+        for has_data in (True, False)
+    )
+    names = ("finish_ps", "events", "refusals", "link_bytes", "peak_queue_bytes")
+    return [[getattr(each, name) for name in names] for each in results]
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    name=st.sampled_from(sorted(SCHEDULES)),
+    size=st.sampled_from((4, 900, 20_000)),
+    ahead=st.sampled_from((1, 10_000, None)),
+)
+def test_messages_without_contents_go_as_those_with_some(
+    name: str, size: int, ahead: int | None
+) -> None:
+    with_data, without = both_ways(name, size, ahead, packets=False)
+
+    assert with_data == without
+
+
+@pytest.mark.parametrize("name", sorted(SCHEDULES))
+def test_packets_without_data_go_as_those_with_some(name: str) -> None:
+    with_data, without = both_ways(name, 900, 1, packets=True)
+
+    assert with_data == without
 
 
 def test_flows_are_hashed_to_the_ports_that_packets_take() -> None:
