@@ -13,7 +13,7 @@ import numpy as np
 import ringleaf.networks.flow.filling as f
 import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
-from ringleaf.core.arena import Store
+from ringleaf.core.arena import Store, Words
 from ringleaf.core.headers import UDP_SRC_AT, get16
 from ringleaf.core.units import PS_PER_S, serialize_ps
 from ringleaf.core.views import as_floats, window
@@ -77,6 +77,10 @@ class FlowTables(ABC):
         self._rates, self._delays = cables.rates, cables.delays
         self._known = [0] * self._hosts  # queue pairs that have flows, by host
         self._by_qp: list[list[int]] = [[] for _ in range(self._hosts)]
+        self._left = [float(rate) for rate in cables.rates]
+        """By link: the rate that acknowledgements leave, at its usual rate."""
+        self._taken: dict[int, float] = {}
+        """By flow: the rate that acknowledgements take of links on its way."""
         self.at = self._make(len(cables.ends))
 
     @abstractmethod
@@ -221,10 +225,33 @@ class FlowTables(ABC):
         words[row + n.ANSWERS_EACH], words[row + n.PAYLOAD_BYTES] = every, words[agent + MTU]
         words[row + n.OWNER] = self._owners[end.group]
         taken = min(rates) * ANSWER_BYTES / (every * self._frame_bytes(end))
+        self._taken[back] = taken
         for number in back_way:
-            here = n.link_at(words, self.at, number)
-            left = float(int(floats[here + n.FULL] - taken))
-            floats[here + n.REDUCED] = min(floats[here + n.REDUCED], left)
+            self._left[number] = min(self._left[number], float(int(self._rates[number] - taken)))
+            self._reduce(number)
+
+    def _reduce(self, number: int) -> None:
+        """Write what acknowledgements leave of a link: the same share whatever its rate."""
+        words = self._store.arena.words
+        floats, row = as_floats(words), n.link_at(words, self.at, number)
+        full, usual = floats[row + n.FULL], float(self._rates[number])
+        left = self._left[number]
+        floats[row + n.REDUCED] = left if full == usual else float(int(full * (left / usual)))
+
+    def set_rate(self, number: int, rate_bps: float) -> None:
+        """Give a link another rate, also while flows are under way on it."""
+        words = self._store.arena.words
+        as_floats(words)[n.link_at(words, self.at, number) + n.FULL] = rate_bps
+        self._reduce(number)
+        self._fit(number)
+
+    def _fit(self, number: int) -> None:
+        """Have flows share what a link has: less where acknowledgements are under way."""
+        words = self._store.arena.words
+        row = n.link_at(words, self.at, number)
+        left = n.REDUCED if words[row + n.ANSWERED] > 0 else n.FULL
+        filling = int(words[self.at + n.FILLING_AT])
+        f.set_capacity(words, filling, number, as_floats(words)[row + left])
 
 
 class Layout(FlowTables):
@@ -348,6 +375,25 @@ class Layout(FlowTables):
                 if flow in ways or back in ways:
                     end = self._end_of(host, qp)
                     self._write_flow(flow, end, way_of[flow], back, way_of[back])
+        self._take_again(flows, links)
+
+    def _take_again(self, flows: Words, links: Words) -> None:
+        """Work out what acknowledgements leave of links, where ways are others now.
+
+        Args:
+            flows: A flow for each link of its way.
+            links: The link.
+        """
+        rates = np.array(self._rates, np.float64)
+        taken = np.zeros(int(self._store.arena.words[self.at + n.FLOWS]))
+        taken[list(self._taken)] = list(self._taken.values())
+        left = rates.copy()
+        np.minimum.at(left, links, np.floor(rates[links] - taken[flows]))
+        changed = np.flatnonzero(left != self._left).tolist()
+        self._left = left.tolist()
+        for number in changed:
+            self._reduce(number)
+            self._fit(number)
 
     def _end_of(self, host: int, number: int) -> QueuePair:
         return self._end(host, number, self._connections.flows(host)[number])

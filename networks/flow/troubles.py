@@ -6,10 +6,8 @@ from collections.abc import Collection
 
 import networkx as nx
 
-import ringleaf.networks.flow.filling as f
 import ringleaf.networks.flow.state as n
 from ringleaf.core.arena import Store, Words
-from ringleaf.core.views import as_floats
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.networks.faults import (
     Agenda,
@@ -116,22 +114,11 @@ class FlowTroubles:
     def _at(self) -> int:
         return self._layout.at
 
-    @property
-    def _filling(self) -> int:
-        return int(self._words[self._at + n.FILLING_AT])
-
     def _slow(self, direction: Direction, rate_bps: int | None) -> None:
         """Give a link a rate; acknowledgements take the same share of it as before."""
-        words, floats = self._words, as_floats(self._words)
         number = self._layout.number_of(direction)
         usual_bps = link(self._graph, *direction).rate_bps
-        row = n.link_at(words, self._at, number)
-        left = floats[row + n.REDUCED] / floats[row + n.FULL]
-        floats[row + n.FULL] = float(rate_bps or usual_bps)
-        floats[row + n.REDUCED] = float(int(floats[row + n.FULL] * left))
-        answered = words[row + n.ANSWERED] > 0
-        capacity = floats[row + (n.REDUCED if answered else n.FULL)]
-        f.set_capacity(words, self._filling, number, capacity)
+        self._layout.set_rate(number, float(rate_bps or usual_bps))
         self._slowed.add(number)
 
     def _reroute(self, without: Collection[Direction], now_ps: int) -> None:
