@@ -36,7 +36,7 @@ FAT_TREE = {"topo": "fattree,k=4,rate=133.33G"}
 """128 ports of 100 Gbit/s are as dear as 96 of 133.3 (docs/circuits.md)."""
 
 
-class Plan(NamedTuple):
+class ParallelPlan(NamedTuple):
     """The ranks that share a layer, the stages, and the replicas."""
 
     tp: int
@@ -50,20 +50,20 @@ class Plan(NamedTuple):
 class Turn(NamedTuple):
     """A turn: the plan that circuits are for, and all plans' times on these, in ps."""
 
-    circuits_of: Plan
-    times_ps: dict[Plan, int]
+    circuits_of: ParallelPlan
+    times_ps: dict[ParallelPlan, int]
 
     @property
-    def best(self) -> Plan:
+    def best(self) -> ParallelPlan:
         """The fastest plan; of equals, that which circuits are for, else the first."""
         return min(self.times_ps, key=lambda each: (self.times_ps[each], each != self.circuits_of))
 
 
-def plans(ranks: int = RANKS, layers: int = LAYERS, batch: int = BATCH) -> list[Plan]:
+def plans(ranks: int = RANKS, layers: int = LAYERS, batch: int = BATCH) -> list[ParallelPlan]:
     """Return all plans in powers of two whose ranks have whole heads, a layer and a sample."""
     powers = [1 << power for power in range(ranks.bit_length())]
     return [
-        Plan(tp, pp, ranks // tp // pp)
+        ParallelPlan(tp, pp, ranks // tp // pp)
         for tp in powers
         for pp in powers
         if tp * pp <= ranks and HEADS % tp == 0 and pp <= layers and ranks // tp // pp <= batch
@@ -71,7 +71,7 @@ def plans(ranks: int = RANKS, layers: int = LAYERS, batch: int = BATCH) -> list[
 
 
 @cache
-def time_ps(plan: Plan, circuits_of: Plan | None) -> int:
+def time_ps(plan: ParallelPlan, circuits_of: ParallelPlan | None) -> int:
     """Return the time of an iteration by packets.
 
     Args:
@@ -85,11 +85,11 @@ def time_ps(plan: Plan, circuits_of: Plan | None) -> int:
 
 
 @cache
-def _experiment(plan: Plan) -> WorkExperiment:
+def _experiment(plan: ParallelPlan) -> WorkExperiment:
     return WorkExperiment(resolve_workload(_options(plan, CIRCUITS)))
 
 
-def _options(plan: Plan, network: dict[str, str]) -> dict[str, Any]:
+def _options(plan: ParallelPlan, network: dict[str, str]) -> dict[str, Any]:
     model = {"workload": "gpt13b", "layers_per_stage": LAYERS // plan.pp, "data": "none"}
     return model | plan._asdict() | {"micro_batches": BATCH // plan.dp} | network
 
@@ -102,9 +102,9 @@ def _unpassed(_hops: int) -> None:
     """Tell nobody of packets."""
 
 
-def turns(start: Plan) -> Iterator[Turn]:
+def turns(start: ParallelPlan) -> Iterator[Turn]:
     """Yield the turns, until circuits would be for a plan that they have been for."""
-    seen: set[Plan] = set()
+    seen: set[ParallelPlan] = set()
     plan = start
     while plan not in seen:
         seen.add(plan)
@@ -119,7 +119,7 @@ def alternating_command(
     debug: Debug = False,
 ) -> None:
     """Print the turns from a plan on, each plan's own time, and those on a fat-tree."""
-    start = Plan(tp, pp, RANKS // max(tp * pp, 1))
+    start = ParallelPlan(tp, pp, RANKS // max(tp * pp, 1))
     if start not in plans():
         known = "; ".join(map(str, plans()))
         raise typer.BadParameter(f"no such plan, got {start}; take one of {known}")

@@ -9,7 +9,7 @@ import numpy as np
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import resolve_workload
 from ringleaf.topologies.switching.plan import CircuitDemand, Planned
-from studies.alternating import Plan, Turn, plans
+from studies.alternating import ParallelPlan, Turn, plans
 
 ACTIVATIONS = 2048 * 5120 * 2
 """Bytes of a sample's activations in gpt13b, of which a layer's ranks add up four."""
@@ -60,6 +60,6 @@ def test_all_plans_of_16_ranks_with_a_layer_per_stage_and_a_sample_per_replica()
 
 
 def test_a_turn_ends_with_its_own_plan_where_others_are_as_fast() -> None:
-    own, other = Plan(2, 1, 2), Plan(1, 2, 2)
+    own, other = ParallelPlan(2, 1, 2), ParallelPlan(1, 2, 2)
     assert Turn(own, {other: 5, own: 5}).best == own
     assert Turn(own, {other: 4, own: 5}).best == other
