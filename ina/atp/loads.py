@@ -116,7 +116,14 @@ def _group(members: Sequence[tuple[list[Pass], list[Pass]]]) -> _Group:
 
     A sum goes on like the packet that completed it, so only passes common to all are certain.
     """
-    passes = [each for before, _ in members for each in before]
+    rests_ps = [tail[-1].before_ps - tail[0].before_ps for _, tail in members]
+    rest_ps = min(rests_ps)
+    # A worker's own way from there on may be longer than that of the sum.
+    passes = [
+        Pass(each.outlet, each.before_ps, each.after_ps - own_ps + rest_ps)
+        for (before, _), own_ps in zip(members, rests_ps, strict=True)
+        for each in before
+    ]
     by_outlet: dict[Outlet, list[Pass]] = {}
     for _, tail in members:
         for each in tail[:-1]:  # the server's own link is everybody's
@@ -126,5 +133,4 @@ def _group(members: Sequence[tuple[list[Pass], list[Pass]]]) -> _Group:
             before_ps, after_ps = min(a.before_ps for a in alike), min(a.after_ps for a in alike)
             passes.append(Pass(outlet, before_ps, after_ps))
     added_ps = max(tail[0].before_ps for _, tail in members)
-    rest_ps = min(tail[-1].before_ps - tail[0].before_ps for _, tail in members)
     return _Group(passes, min(tail[-1].before_ps for _, tail in members), added_ps + rest_ps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ringleaf
 from bench.soak.cases import Disturbances
 from bench.soak.job_cases import SoakJobs, TeamRound, TeamTraining, TrainingTeam
 from bench.soak.job_trial import try_jobs
@@ -35,3 +36,11 @@ def test_panamas_workers_with_different_windows_do_not_take_waiting_packets_for_
     )
 
     assert [each.what for each in try_jobs(case)] == ["ok", "ok"]
+
+
+def test_what_a_switch_has_added_may_go_on_by_the_shorter_way_of_another_worker() -> None:
+    """With the drawn ways h6 and h7 go by four links between switches, and h8 by two."""
+    topo = "leafspine,leaves=3,spines=2,hosts=3,host_rate=10G"
+    row = ringleaf.run(topo=topo, algo="esa", size=168, routes="ksp:4", seed=139129).rows[0]
+
+    assert row.bound_ps == row.time_ps
