@@ -22,14 +22,15 @@ def passes(*rows: tuple[Outlet, int, int]) -> list[Pass]:
 def test_a_sum_leaves_when_its_last_worker_is_there() -> None:
     """The switch adds at 10 and 30 ps; what remains takes 50 ps for one, and 45 for the other.
 
-    By the first, a value may be at the server's switch at 60 ps; all are at 30 + 45 ps.
+    By the first, a value may be at the server's switch at 60 ps; all are at 30 + 45 ps. What h0
+    sends is there 5 ps sooner than by its own way, if the sum goes by the other's.
     """
     near = passes((outlet("h0", "s0"), 0, 90)), passes((UP, 10, 80), (OTHER, 20, 70), (DOWN, 60, 5))
     far = passes((outlet("h1", "s0"), 0, 95)), passes((UP, 30, 75), (DOWN, 75, 5))
     group = _group([near, far])
     assert group.first_ps == 60
     assert group.there_ps == 75
-    own = passes((outlet("h0", "s0"), 0, 90), (outlet("h1", "s0"), 0, 95))
+    own = passes((outlet("h0", "s0"), 0, 85), (outlet("h1", "s0"), 0, 95))
     assert group.passes == [*own, Pass(UP, 10, 75)]  # the other way is not common to both
 
 
