@@ -86,7 +86,7 @@ class Forwarding:
             "ecn_threshold", action=_marking_action(ecn), is_default_action=True
         )
         self._places: _Places | None = None
-        self._own: dict[str, _OwnHosts] = {}
+        self._around: dict[str, _Surroundings] = {}
 
     def rows(
         self, table: RouteTable | None = None, only: Collection[str] | None = None
@@ -102,22 +102,24 @@ class Forwarding:
 
     def _routes(self, switch: str, places: _Places, ways: RouteTable) -> Iterator[TableRows]:
         """Yield all rows of one switch: its own hosts by address, other hosts by prefix."""
-        own = self._own.get(switch)
-        if own is None:
-            own = self._own[switch] = _OwnHosts.of(self.graph, switch, places, ways.arrays)
-        groups = _Groups(own.dmac, own.salt)
+        around = self._around.get(switch)
+        if around is None:
+            around = self._around[switch] = _Surroundings.of(
+                self.graph, switch, places, ways.arrays
+            )
+        groups = _Groups(around.dmac, around.salt)
         turned = turns(self.graph, switch)
         port_sets = ways.port_sets(switch)
         yield _lpm(
-            places.address[own.ranks],
-            own.whole,
-            port_sets.of_host[own.ranks],
+            places.address[around.ranks],
+            around.whole,
+            port_sets.of_host[around.ranks],
             port_sets.sets,
             groups,
         )
         targets = np.zeros(len(places.order), bool)
         targets[[index(dst) for _, dst in turned]] = True
-        remote = _remote(own.others, port_sets, places, targets, groups)
+        remote = _remote(around.others, port_sets, places, targets, groups)
         detours = _detours(self.graph, turned, groups)
         yield groups.rows()
         yield detours
@@ -238,8 +240,8 @@ class _Places:
 
 
 @dataclass(frozen=True, slots=True)
-class _OwnHosts:
-    """A switch's neighbours, which are the same for all routes.
+class _Surroundings:
+    """The part of a switch's items that is the same for all routes.
 
     Attributes:
         dmac: By port, the address of the interface at the other end.
@@ -257,8 +259,8 @@ class _OwnHosts:
     @classmethod
     def of(
         cls, graph: nx.Graph[str], switch: str, places: _Places, arrays: SwitchArrays
-    ) -> _OwnHosts:
-        """Return them for a switch."""
+    ) -> _Surroundings:
+        """Return that of a switch."""
         is_own = arrays.at[places.order] == arrays.number[switch]
         dmac = {
             number: mac(graph, peer, port(graph, peer, switch))

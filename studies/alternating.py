@@ -29,7 +29,7 @@ from ringleaf.experiments.workloads.graph.kind import resolve_workload
 
 RANKS, LAYERS, BATCH = 16, 4, 8
 HEADS = 40
-"""Of gpt13b, which ranks share by tp."""
+"""Attention heads of gpt13b, which the tp ranks of a layer share."""
 
 CIRCUITS = {"topo": "circuits,racks=16,hosts=1,optical=4,core=0", "circuits": "topoopt"}
 FAT_TREE = {"topo": "fattree,k=4,rate=133.33G"}

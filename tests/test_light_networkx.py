@@ -1,9 +1,7 @@
 """NetworkX bit by bit: graphs without algorithms, and the whole package as soon as one is used."""
 
-import subprocess
-import sys
-
 import pytest
+from fresh_process import printed_by
 
 BEGIN = """
 import sys
@@ -20,9 +18,7 @@ light = "networkx.algorithms" not in sys.modules
 
 def outcome(*lines: str, begin: str = BEGIN) -> str:
     """Return what a new process prints that has made a graph."""
-    code = "\n".join((begin, *lines))
-    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    return printed_by(begin, *lines)
 
 
 def test_a_graph_needs_no_algorithms() -> None:

@@ -1,17 +1,15 @@
 """Stand-ins for modules that are imported only when something of them is used."""
 
-import subprocess
 import sys
 
 import pytest
+from fresh_process import printed_by
 
 from ringleaf.core.stand_ins import standing_in
 
 
 def outcome(*lines: str) -> str:
-    code = "\n".join(("import sys", "from ringleaf.core.stand_ins import standing_in", *lines))
-    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    return printed_by("import sys", "from ringleaf.core.stand_ins import standing_in", *lines)
 
 
 def test_a_module_is_imported_when_something_of_it_is_used() -> None:

@@ -1,4 +1,4 @@
-"""What a command starts before it imports anything: the process that draws its figures."""
+"""The process that draws a command's figures, started before the command imports anything."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from ringleaf.networks.live.engine import Engine, LinkEnd
 from ringleaf.networks.virtual.losses import set_losses
 
 LOSS, DAMAGE, RATE = WHAT = "loss", "damage", "rate_bps"
-"""What of a line may change: attributes of a `LinkEnd`, and damage, which none has as usual."""
+"""The parts of a line that may change: attributes of a `LinkEnd`, and damage, usually none."""
 
 
 @dataclass(frozen=True, slots=True)

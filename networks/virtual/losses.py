@@ -1,4 +1,4 @@
-"""What happens to packets on a link: they are lost, or a bit of them changes (`damage`).
+"""Packets to which something happens on a link: they are lost, or a bit changes (`damage`).
 
 One number drawn says whether something happens to a packet, so that links without damage have
 nothing more to look at; another one, what.

@@ -1,4 +1,4 @@
-"""What a command starts and imports in its first second: by names, as time is the machine's."""
+"""The first second: a command's processes and imports, by names, as time is the machine's."""
 
 from __future__ import annotations
 

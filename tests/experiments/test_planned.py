@@ -39,7 +39,7 @@ def test_allreduces_are_told_by_their_racks() -> None:
 
 
 def test_messages_between_stages_are_fixed() -> None:
-    """Of each replica, activations go on by a stage, and their gradients come back."""
+    """Each replica sends activations on by a stage, and their gradients back."""
     known = planned(tp=1, pp=2, dp=2)
 
     assert known.fixed is not None

@@ -150,7 +150,7 @@ def test_it_is_refused_before_anything_runs(
 
 
 def test_messages_of_nics_that_compute_are_checked_too() -> None:
-    """What is in their tables is compared with the whole table by each pass."""
+    """Each pass is compared with the whole table."""
     faults = parse_faults("h1 corrupt 20%", "faults")
     sizes = ExchangeSizes(RANKS, rows=60, dim=8, bags=6, per_bag=5)
     found = Exchanges(sizes, options=NetworkOptions(mtu_bytes=256, faults=faults))

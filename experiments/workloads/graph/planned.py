@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -33,16 +34,16 @@ def planned_traffic(
     rack_of = np.array([of_host[index(host)] for host in at], np.int64)
     whole: Matrix = np.zeros((racks, racks), np.int64)
     fixed, free = whole.copy(), Counter[tuple[int, ...]]()
-    alike = Counter((each.ranks, each.call, elements_of(each), each.root) for each in meetings)
-    first = {
-        (each.ranks, each.call, elements_of(each), each.root): each for each in reversed(meetings)
-    }
-    for key, count in alike.items():
-        meeting, elements = first[key], key[2]
+    alike: dict[tuple[Any, ...], list[MatchedWork]] = {}
+    for each in meetings:
+        key = each.ranks, each.call, elements_of(each), each.root
+        alike.setdefault(key, []).append(each)
+    for meeting, *others in alike.values():
+        elements = elements_of(meeting)
         members = rack_of[list(meeting.ranks)]
         schedule = scheduling.schedule(meeting, elements)
         steps = bytes_by_step(schedule, members, racks, elements, ITEM_BYTES)
-        sent = count * sum(steps, np.zeros_like(whole))
+        sent = (1 + len(others)) * sum(steps, np.zeros_like(whole))
         whole += sent
         if meeting.call is not CalledCollective.ALLREDUCE:
             fixed += sent

@@ -6,5 +6,5 @@ Nothing here is imported by a run whose functions have all been compiled before.
 import os
 
 # Numba colours each of the errors that it makes as it tries one type after the other, of which
-# nobody sees any: a sixth of the time for a large program, where colorama is installed.
+# nobody sees any: a tenth of the time for a large program, where colorama is installed.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")

@@ -184,7 +184,7 @@ SCHEDULES = {
     "ring": ring_allreduce(8),
     "tree": tree_allreduce(8, 12),
     "halvingdoubling": halving_doubling_allreduce(8),
-    # What rank 2 sends comes first to rank 0, which adds it last, when the rest has been sent on.
+    # A chunk of rank 2 comes first to rank 0, which adds it last, when the rest has been sent on.
     "late": Schedule(
         Collective.REDUCE,
         "late",
@@ -251,7 +251,7 @@ def test_bytes_counted_together_are_those_of_each_message(
         for ends, series in wide.link_series.items():
             assert series.sum() == wide.link_bytes[ends], ends
             parts = folded(narrow.link_series[ends], wide.bin_ps // narrow.bin_ps, len(series))
-            # What a message has of a bin is rounded down, that of k bins together by k / e at most.
+            # A message's part of a bin is rounded down, that of k bins together by k / e at most.
             most = schedule.as_rows.messages * len(narrow.link_series[ends]) // 2
             assert np.abs(np.cumsum(series) - np.cumsum(parts)).max() <= most, ends
 
