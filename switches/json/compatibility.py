@@ -76,6 +76,8 @@ def complete(data: Json, path: Path) -> Json:
     for section, members in _MEMBERS.items():
         for item in data[section]:
             _fill(item, members)
+    for kind in data["header_types"]:
+        kind["fields"] = [field for field in kind["fields"] if field]
     return _Completion(data, path).run()
 
 

@@ -156,13 +156,19 @@ def _is_member(value: Any) -> bool:
 
 def _is_declared(value: Any) -> bool:
     """Return whether this declares fields: [name, bits, signed, saturating] or [name, "*"]."""
-    return isinstance(value, list) and all(
-        isinstance(item, list)
-        and 2 <= len(item) <= 4
-        and _is_name(item[0])
-        and (_is_width(item[1]) or item[1] == "*")
-        and all(map(_is_flag, item[2:]))
-        for item in value
+    return isinstance(value, list) and all(map(_is_one_declared, value))
+
+
+def _is_one_declared(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and (
+            value == []  # p4c's for a scalar of type error in PSA; it has no bits, and no name
+            or 2 <= len(value) <= 4
+            and _is_name(value[0])
+            and (_is_width(value[1]) or value[1] == "*")
+            and all(map(_is_flag, value[2:]))
+        )
     )
 
 

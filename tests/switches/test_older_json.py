@@ -68,6 +68,15 @@ def least_that_simple_switch_needs() -> Case:
 
 
 @case
+def fields_without_name_or_bits() -> Case:
+    """p4c writes them for scalars of type error, which no part of a program for PSA names."""
+    data = program(do("assign", B, value(7)))
+    for kind in data["header_types"]:
+        kind["fields"] = [[], *kind["fields"], []]
+    return data, "packet 1 AA 00\nexpect 1 AA 07\n"
+
+
+@case
 def newest_version() -> Case:
     return program() | {"__meta__": {"version": [2, 24]}}, PLAIN
 
