@@ -164,10 +164,12 @@ def _is_one_declared(value: Any) -> bool:
         isinstance(value, list)
         and (
             value == []  # p4c's for a scalar of type error in PSA; it has no bits, and no name
-            or 2 <= len(value) <= 4
-            and _is_name(value[0])
-            and (_is_width(value[1]) or value[1] == "*")
-            and all(map(_is_flag, value[2:]))
+            or (
+                2 <= len(value) <= 4
+                and _is_name(value[0])
+                and (_is_width(value[1]) or value[1] == "*")
+                and all(map(_is_flag, value[2:]))
+            )
         )
     )
 
