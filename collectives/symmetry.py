@@ -38,6 +38,10 @@ class Exchange:
         """The number of messages of the whole schedule."""
         return self.ranks * (self.ranks - 1)
 
+    def is_like(self, other: Symmetry | Exchange) -> bool:
+        """Return whether ranks have the same kinds and peers in another schedule."""
+        return isinstance(other, Exchange) and self.ranks == other.ranks
+
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
@@ -73,6 +77,15 @@ class Symmetry:
     def groups(self) -> Column:
         """(columns,) a number for each column, which those have in common that are alike."""
         return np.array(self.alike or range(self.peers.shape[1]), np.int64)
+
+    def is_like(self, other: Symmetry | Exchange) -> bool:
+        """Return whether ranks have the same kinds and peers in another schedule."""
+        return (
+            isinstance(other, Symmetry)
+            and self.alike == other.alike
+            and np.array_equal(self.kind, other.kind)
+            and np.array_equal(self.peers, other.peers)
+        )
 
     @cached_property
     def back(self) -> Column:

@@ -175,6 +175,9 @@ class RunResult:
     """Per switch that aggregates, if watched: its entries in use, (group numbers, samples)."""
     notes: list[Note] = field(default_factory=list)  # of messages, if watched: the first of them
     left_out: int = 0  # messages' ends that there was no more room to note
+    step_ends_ps: npt.NDArray[np.int64] | None = None
+    """Of a run by classes of ranks, in place of notes: when each class had received the message of
+    each step, (steps, classes), if each rank receives one in each step."""
     corrupted: int = 0  # packets that receivers discarded, as a bit was wrong
     refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`

@@ -166,15 +166,22 @@ def part(schedule: Schedule, first: int, stop: int) -> Schedule:
 
 def _step_ps(head: RunResult, steps: int, skipped: int) -> tuple[float, float]:
     """Return the time of a step, and by how much the time of all may be wrong."""
-    notes = [note for note in head.notes if note.kind == RECEIVE]
-    notes.sort(key=lambda note: note.row)
-    ends_ps = np.array([note.end_ps for note in notes], np.float64).reshape(steps, -1)
+    ends_ps = _ends(head, steps)
     mean_ps = ends_ps.mean(axis=1)
     gaps_ps = np.diff(mean_ps)[_SETTLING:-_LAST]
     ahead_ps = np.ptp(ends_ps, axis=1)[_SETTLING:]
     return float(gaps_ps.mean()), float(
         skipped * gaps_ps.std() / sqrt(len(gaps_ps)) + 2 * ahead_ps.max()
     )
+
+
+def _ends(head: RunResult, steps: int) -> Times:
+    """Return when the messages of each step were there: (steps, ranks or classes of them)."""
+    if head.step_ends_ps is not None:
+        return head.step_ends_ps.astype(np.float64)
+    notes = [note for note in head.notes if note.kind == RECEIVE]
+    notes.sort(key=lambda note: note.row)
+    return np.array([note.end_ps for note in notes], np.float64).reshape(steps, -1)
 
 
 def _move(rows: Columns, schedule: Schedule, tensors: Sequence[Array], spread: Spread) -> None:
@@ -239,7 +246,8 @@ def _joined(head: RunResult, tail: RunResult, skip: Skip, messages: int) -> RunR
     )
 
 
-_BINS = 1024  # of a whole run's series
+_BINS = 1024  # of a whole run's series, at most
+_CELLS = 1 << 23  # of all links' series together, if bins are few enough for that
 
 
 def _series(
@@ -247,21 +255,26 @@ def _series(
 ) -> tuple[int, dict[Direction, npt.NDArray[np.int64]]]:
     """Return all links' bytes over time: as noted, and at the first steps' rate where skipped."""
     end_ps = before_ps + max(len(each) for each in tail.link_series.values()) * tail.bin_ps
-    bin_ps = max(-(-end_ps // _BINS), 1)
+    bins = min(_BINS, max(_CELLS // len(tail.link_series), 2))
+    bin_ps = max(-(-end_ps // bins), 1)
     edges_ps = np.arange(-(-end_ps // bin_ps) + 1) * bin_ps
     factor = (skip.first + skip.steps) / skip.first
+    known: dict[tuple[int, int], npt.NDArray[np.int64]] = {}  # those of a class share theirs
     series = {}
     for name, last in tail.link_series.items():
         first = head.link_series[name]
+        if (whole := known.get((id(first), id(last)))) is not None:
+            series[name] = whole
+            continue
         first_ps = np.arange(len(first) + 1) * head.bin_ps
         last_ps = before_ps + np.arange(len(last) + 1) * tail.bin_ps
         sent = np.concatenate(([0], np.cumsum(first)))
         then = round(sent[-1] * factor) + np.concatenate(([0], np.cumsum(last)))
-        known = first_ps < before_ps
+        is_before = first_ps < before_ps
         total = np.interp(
             edges_ps,
-            np.concatenate((first_ps[known], last_ps)),
-            np.concatenate((sent[known], then)),
+            np.concatenate((first_ps[is_before], last_ps)),
+            np.concatenate((sent[is_before], then)),
         )
-        series[name] = np.diff(np.rint(total).astype(np.int64))
+        series[name] = known[id(first), id(last)] = np.diff(np.rint(total).astype(np.int64))
     return bin_ps, series

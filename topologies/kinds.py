@@ -47,16 +47,23 @@ def link_kinds(graph: nx.Graph[str]) -> list[LinkKind]:
     do together, as it does unless it was given a rate.
     """
     inner = _inner_links(graph)
-    counts: Counter[tuple[str, Link]] = Counter()
-    for a, b in graph.edges:
-        host = next((node for node in (a, b) if graph.nodes[node]["role"] is Role.HOST), None)
-        if host in inner and not inner[host]:
+    places = {node: (_tier(graph, node), index(node)) for node in graph}
+    names = {node: kind(graph, node) for node in graph}
+    alike: Counter[tuple[str, str, bool, int, int]] = Counter()
+    links: dict[int, Link] = {}  # by identity: there are few, and hashes of their contents are slow
+    for a, b, edge in graph.edges(data=True):
+        low, high = (a, b) if places[a] <= places[b] else (b, a)
+        if low in inner and not inner[low]:
             continue
-        low, high = sorted((a, b), key=lambda node: (_tier(graph, node), index(node)))
-        there, back = link(graph, low, high), link(graph, high, low)
-        counts[_pair(graph, low, high, host in inner), there] += 1
+        ways = [edge.get("back", {}).get(node, edge["link"]) for node in (low, high)]
+        links |= {id(each): each for each in ways}
+        alike[names[low], names[high], low in inner, id(ways[0]), id(ways[1])] += 1
+    counts: Counter[tuple[str, Link]] = Counter()
+    for (low, high, is_inner, *ends), count in alike.items():
+        there, back = links[ends[0]], links[ends[1]]
+        counts[INNER if is_inner else f"{low}-{high}", there] += count
         if back != there:
-            counts[_pair(graph, high, low, host in inner), back] += 1
+            counts[INNER if is_inner else f"{high}-{low}", back] += count
     return _join(counts)
 
 
@@ -109,12 +116,6 @@ def _inner_links(graph: nx.Graph[str]) -> dict[str, bool]:
         sent_bps = sum(link(graph, switch, peer).rate_bps for peer in peers)
         limits[host] = link(graph, host, switch).rate_bps < sent_bps
     return limits
-
-
-def _pair(graph: nx.Graph[str], a: str, b: str, is_inner: bool) -> str:
-    if is_inner:
-        return INNER
-    return f"{kind(graph, a)}-{kind(graph, b)}"
 
 
 def _tier(graph: nx.Graph[str], node: str) -> int:

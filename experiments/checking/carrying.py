@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.tensors import Array
@@ -13,14 +13,18 @@ from ringleaf.core.units import serialize_ps
 from ringleaf.experiments.checking.data import Noise, RankInputs, fill_all
 from ringleaf.experiments.estimates.estimate import EACH_END, pays_to_lease
 from ringleaf.experiments.setup.network import Network
+from ringleaf.experiments.spec.network import FLOW
 from ringleaf.ina.registry import find_system
-from ringleaf.topologies.kinds import link_kinds
+from ringleaf.topologies.kinds import LinkKind, link_kinds
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
     from ringleaf.networks.endpoints.leases import Leases
+    from ringleaf.networks.flow.network import FlowNetwork
     from ringleaf.networks.outcome import RunResult
     from ringleaf.networks.virtual import VirtualNetwork
+
+    Simulated = VirtualNetwork | FlowNetwork
 
 Tell = Callable[[int], None]
 
@@ -123,8 +127,9 @@ def _carry_ends(
 
     if why := skipping.obstacle(schedule, inputs.elements, EACH_END):
         return why
-    network = _virtual(make())
-    if why := _disturbed(network):
+    network = cast("Simulated", make())
+    kinds = link_kinds(network.graph)
+    if why := _disturbed(network, kinds):
         return why
     arrays = _arrays(spec, network, skipping.part(schedule, 0, EACH_END), inputs)
 
@@ -138,7 +143,7 @@ def _carry_ends(
         simulate,
         spread,
         each_end=EACH_END,
-        packet_ps=_packet_ps(spec, network),
+        packet_ps=_packet_ps(spec, kinds),
         has_data=spec.has_data,
     )
     if isinstance(attempt, str):
@@ -158,18 +163,18 @@ def _virtual(network: Network) -> VirtualNetwork:
     return network
 
 
-def _disturbed(network: VirtualNetwork) -> str:
+def _disturbed(network: Simulated, kinds: Sequence[LinkKind]) -> str:
     """Return why what a network does need not recur; "": nothing disturbs it."""
     if network.options.circuits:
         return "circuits change"
-    if network.options.faults or any(kind.loss for kind in link_kinds(network.graph)):
+    if network.options.faults or any(kind.loss for kind in kinds):
         return _LOSSES
     return ""
 
 
-def _packet_ps(spec: CollectiveSpec, network: VirtualNetwork) -> int:
+def _packet_ps(spec: CollectiveSpec, kinds: Sequence[LinkKind]) -> int:
     """Return the time of a packet on the slowest link."""
-    return serialize_ps(spec.mtu_bytes, min(kind.rate_bps for kind in link_kinds(network.graph)))
+    return serialize_ps(spec.mtu_bytes, min(kind.rate_bps for kind in kinds))
 
 
 def _carry_less(
@@ -184,8 +189,11 @@ def _carry_less(
 
     if find_system(schedule.algorithm).has_windows:
         return "its workers' windows change with congestion"
+    if spec.net == FLOW:
+        return "a flow takes no longer to compute if it is larger"
     network = _virtual(make())
-    if why := _disturbed(network):
+    kinds = link_kinds(network.graph)
+    if why := _disturbed(network, kinds):
         return why
     last: CarriedCollective | None = None
     hops = 0
@@ -212,7 +220,7 @@ def _carry_less(
         spec.skip,
         simulate,
         least=schedule.chunks * spec.lanes * (network.slots or 1),
-        packet_ps=_packet_ps(spec, network),
+        packet_ps=_packet_ps(spec, kinds),
     )
     if isinstance(attempt, str):
         network.close()

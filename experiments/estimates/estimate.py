@@ -301,14 +301,20 @@ def estimate(
         + ranks * size_bytes * spec.has_data / BYTES_PER_S
         + _coded_s(spec, algorithm, ranks, size_bytes)
     )
-    packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
-    if spec.skip and is_round and ranks > 1:
-        packet_hops = round(packet_hops * min(1, 2 * EACH_END / (sent / ranks)))
+    share = _simulated_share(spec, algorithm, sent / ranks)
+    packet_hops = round(hops(spec, algorithm, ranks, size_bytes, distance) * share)
     memory += LOGGED_BYTES * min(packet_hops, MOST_LOGGED) * spec.explain
     packets_s = _packets_s(spec, algorithm, ranks, size_bytes, packet_hops)
     cores = count_cores()
     threads = count_threads(spec, packets_s, cores)
     return Estimate(round(memory), packet_hops, setup_s, packets_s, threads, cores)
+
+
+def _simulated_share(spec: CollectiveSpec, algorithm: Algorithm, steps: float) -> float:
+    """Return the share of a collective's steps that is simulated where others are skipped."""
+    if not spec.skip or algorithm.name not in ROUND or steps == 0:
+        return 1.0
+    return min(1.0, 2 * EACH_END / steps)
 
 
 def without_classes(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> str:
@@ -349,9 +355,10 @@ def _by_classes(
     """Estimate a run in which a few ranks stand for all."""
     ranks = counts.hosts
     sent = messages(algorithm, ranks, size_bytes)
-    steps = sent / ranks
+    share = _simulated_share(spec, algorithm, sent / ranks)
+    steps = share * sent / ranks
     classes = TREE_CLASSES * ranks**0.75 if algorithm.name == "tree" else CLASSES * sqrt(ranks)
-    carried = min(sent, steps * classes)
+    carried = min(share * sent, steps * classes)
     class_bytes = CLASS_TREE_BYTES if algorithm.name == "tree" else CLASS_MESSAGE_BYTES
     memory = (
         BASE_BYTES
@@ -360,7 +367,7 @@ def _by_classes(
         + CLASS_STEP_BYTES * steps * CLASSES * sqrt(ranks)
     )
     setup_s = CLASS_LINK_S * counts.links
-    hop_count = hops(spec, algorithm, ranks, size_bytes, distance)
+    hop_count = round(share * hops(spec, algorithm, ranks, size_bytes, distance))
     return Estimate(round(memory), hop_count, setup_s, CLASS_MESSAGE_S * carried)
 
 

@@ -62,8 +62,8 @@ class Executors:
             )
         self.at = store.allocate("words", self._places.total) if at is None else at
         words = self._words()
-        words[:] = 0
         places, start = self._places, self.at
+        words[: places.chunks] = words[places.parts :] = 0  # `prepare` writes chunks anew
         blocks = self._table(0, places.regions, x.OPERATION_WORDS)
         blocks[:, x.ITEM_BYTES] = dtype.itemsize
         kind = OTHER if by_callback else kind_of(dtype)

@@ -17,6 +17,7 @@ from ringleaf.core.tensors import ElementType
 from ringleaf.core.units import format_count
 from ringleaf.networks.endpoints.connections import ChannelFlow
 from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.memory import aligned
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.flow.class_layout import ClassLayout, hosts_of, join
@@ -24,7 +25,7 @@ from ringleaf.networks.flow.classes import Classes, class_plans
 from ringleaf.networks.flow.machine import FlowMachine, Tell
 from ringleaf.networks.groups import whole
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.outcome import RECEIVE, RunResult
 from ringleaf.networks.virtual.state import open_network
 from ringleaf.topologies.graph import hosts, neighbors, switches
 
@@ -71,7 +72,13 @@ class ClassRun:
         self._classes, self._rtt_ps = classes, rtt_ps
 
     def run(
-        self, schedule: Schedule, elements: int, dtype: ElementType, tell: Tell | None = None
+        self,
+        schedule: Schedule,
+        elements: int,
+        dtype: ElementType,
+        tell: Tell | None = None,
+        *,
+        notes: bool = False,
     ) -> RunResult:
         """Return the result of all ranks.
 
@@ -80,14 +87,18 @@ class ClassRun:
             elements: The number of elements of each rank's tensor.
             dtype: Their type.
             tell: Called with the packet-hops so far.
+            notes: Whether to note when messages were there.
         """
         began_s = time.perf_counter()
         stops = (stop for _, stop in chunk_ranges(elements, schedule.chunks))
         edges = np.array([0, *stops], np.int64)
-        result = self._carry(class_plans(self._classes, schedule, edges), dtype, tell)
+        plans = class_plans(self._classes, schedule, edges)
+        result = self._carry(plans, dtype, tell, schedule.steps if notes else 0)
         return replace(self._expanded(result), wall_s=time.perf_counter() - began_s)
 
-    def _carry(self, parts: SharedPlans, dtype: ElementType, tell: Tell | None) -> RunResult:
+    def _carry(
+        self, parts: SharedPlans, dtype: ElementType, tell: Tell | None, noted_steps: int
+    ) -> RunResult:
         """Carry plans; return the result of classes: of their first ranks and links."""
         classes, options, store = self._classes, self._options, Store(has_data=False)
         graph = hosts_of(classes)
@@ -105,9 +116,14 @@ class ClassRun:
         machine.tell = tell
         operation = _operation(endpoints, parts, dtype)
         meter = machine.meter()
+        journal = None
+        if noted_steps:
+            journal = Journal(store, parts.first_sum, most=parts.count, start_ps=machine.now_ps)
+        machine.execution.note(journal)
         result = machine.with_queues(meter.result(machine.carry(operation)))
         packets = open_network(store.arena, tables.net).ports[:, s.TX_PACKETS]
-        return replace(result, packet_hops=int(packets @ classes.link_sizes))
+        ends_ps = None if journal is None else _step_ends(journal, noted_steps)
+        return replace(result, packet_hops=int(packets @ classes.link_sizes), step_ends_ps=ends_ps)
 
     def _expanded(self, result: RunResult) -> RunResult:
         """Return the result of all ranks and links, given that of classes."""
@@ -137,6 +153,15 @@ class ClassRun:
                 ends: queued[each] for ends, each in by_link.items() if ends[0] not in own
             },
         )
+
+
+def _step_ends(journal: Journal, steps: int) -> Numbers | None:
+    """Return when each class had what it received in each step, if that is one message each."""
+    ends = [(note.node, note.end_ps) for note in journal.notes if note.kind == RECEIVE]
+    nodes, ends_ps = np.array(sorted(ends), np.int64).reshape(-1, 2).T
+    if (np.bincount(nodes) != steps).any():
+        return None
+    return ends_ps.reshape(-1, steps).T
 
 
 def _widened(series: list[Numbers], bin_ps: int, links: int) -> tuple[list[Numbers], int]:

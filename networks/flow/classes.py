@@ -10,7 +10,7 @@ class, and a link for all links of its class, each of which carries as many of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -125,9 +125,13 @@ def class_plans(classes: Classes, schedule: Schedule, edges: Numbers) -> SharedP
         edges: (chunks + 1,) the element at which each chunk starts, and the end.
     """
     peers, ranks = classes.peers, classes.first_rank.tolist()
+    rows = [classes.rows_of(each) for each in classes.examples]
+    # Chunks that are nowhere apart are one, as executors keep a count of each of every class.
+    sides = [side for own in rows for side in (own.start, own.stop)]
+    apart = np.unique(np.concatenate([[0, len(edges) - 1], *sides]))
     plans = [
-        plan_of_rank(schedule, classes.rows_of(each), ranks[each], edges)
-        for each in classes.examples
+        plan_of_rank(schedule, _among(own, apart), ranks[each], edges[apart])
+        for each, own in zip(classes.examples, rows, strict=True)
     ]
     columns = [
         _columns(plan, peers[each].tolist())
@@ -135,6 +139,12 @@ def class_plans(classes: Classes, schedule: Schedule, edges: Numbers) -> SharedP
     ]
     own = [peers[each, columns[kind]] for each, kind in enumerate(classes.kind.tolist())]
     return shared(plans, classes.kind, own)
+
+
+def _among(rows: Columns, apart: Numbers) -> Columns:
+    """Return rows of chunks that begin at some of all chunks."""
+    start, stop = np.searchsorted(apart, rows.start), np.searchsorted(apart, rows.stop)
+    return replace(rows, start=start, stop=stop)
 
 
 def _columns(plan: Plans, peers: Sequence[int]) -> Numbers:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.symmetric_rows import symmetry_of
+from ringleaf.collectives.symmetry import Exchange, Symmetry
 from ringleaf.core.arena import Store
 from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.core.units import FOREVER_PS
@@ -101,11 +102,13 @@ class FlowNetwork(HasEndpoints):
         """Run a collective on the ranks' tensors, in place, and return its result.
 
         Arguments and errors are those of `VirtualNetwork.run`. A large symmetric collective without
-        data is carried by classes of ranks, as on a new network; its messages are not noted.
+        data is carried by classes of ranks, as on a new network; of its messages, only the ends of
+        steps are noted, for `notes`.
         """
         if (classes := self._classes_of(schedule, tensors[0].size)) is not None:
             by_class = ClassRun(self.graph, self.options, classes, self._rtt_ps)
-            return by_class.run(schedule, tensors[0].size, tensors[0].dtype, tell)
+            elements, dtype = tensors[0].size, tensors[0].dtype
+            return by_class.run(schedule, elements, dtype, tell, notes=notes is not None)
         machine = self._machine
         machine.execution.check_idle()
         machine.tell = tell
@@ -204,7 +207,9 @@ class FlowNetwork(HasEndpoints):
             return None
         if schedule.ranks != len(self.groups[0].hosts) or not pairs.can_find():
             return None
-        if self._found is None or self._found[0] is not schedule:
+        if self._found is not None and self._found[0] is not schedule:
+            self._found = self._found_before(schedule, symmetry)
+        if self._found is None:
             classes = find_classes(symmetry, pairs, np.arange(schedule.ranks))
             if classes is None and schedule.ranks > MOST_WHOLE:
                 raise ConfigError(
@@ -213,6 +218,16 @@ class FlowNetwork(HasEndpoints):
                 )
             self._found = schedule, classes
         return self._found[1]
+
+    def _found_before(
+        self, schedule: Schedule, symmetry: Symmetry | Exchange
+    ) -> tuple[Schedule, Classes] | None:
+        """Return the classes that were found last, if these ranks are the same ones' peers."""
+        assert self._found is not None
+        classes = self._found[1]
+        if classes is None or not symmetry.is_like(classes.symmetry):
+            return None
+        return schedule, replace(classes, symmetry=symmetry)
 
     @property
     def classes(self) -> Classes | None:

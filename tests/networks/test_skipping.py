@@ -110,11 +110,13 @@ def test_a_rank_that_is_behind_makes_the_error_larger() -> None:
     elements=st.integers(1, 300_000),
     dtype=st.sampled_from(["float32", "int32"]),
     seed=st.integers(0, 9),
+    net=st.sampled_from(["virtual", "flow"]),
 )
 def test_sums_are_exact_and_the_error_is_as_foretold(
-    topo: str, algo: str, elements: int, dtype: str, seed: int
+    topo: str, algo: str, elements: int, dtype: str, seed: int, net: str
 ) -> None:
-    found = compare(topo=topo, algo=algo, size=str(4 * elements), dtype=dtype, seed=str(seed))
+    size = str(4 * elements)
+    found = compare(topo=topo, algo=algo, size=size, dtype=dtype, seed=str(seed), net=net)
 
     row = found.short.row
     assert row.wrong == 0
@@ -129,6 +131,25 @@ def test_most_of_a_long_ring_is_skipped() -> None:
     assert row.skipped_percent == pytest.approx(100 * (126 - 24) / 126)
     assert row.packet_hops < 0.25 * found.whole.row.packet_hops
     assert found.is_right
+
+
+def test_most_of_a_long_ring_by_classes_of_flows_is_skipped() -> None:
+    size = str(4 * 1024 * 500)
+    found = compare(topo="fattree,k=16", algo="ring", size=size, net="flow", data="none")
+    row = found.short.row
+    assert row.skipped_percent == pytest.approx(100 * (2046 - 24) / 2046)
+    assert row.bound_ps == found.whole.row.bound_ps
+    assert row.events < 0.05 * found.whole.row.events
+    assert found.is_right
+    assert row.error_percent < 1
+    assert abs(found.link_error) < 1e-9
+    assert found.short.outcome.notes == []
+
+
+def test_larger_sums_in_switches_take_flows_no_longer() -> None:
+    row = measured(topo="fattree", algo="switchml", size="1M", skip="1%", net="flow").row
+    assert row.skipping == "in full, as a flow takes no longer to compute if it is larger"
+    assert row.wrong == 0
 
 
 @pytest.mark.parametrize(
@@ -169,10 +190,11 @@ def test_a_step_that_reads_what_it_writes_is_not_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("loss", "1%"), ("pcap", "yes"), ("reorder", "1%"), ("ecn", "5:200:1%")]
+    ("name", "value"),
+    [("loss", "1%"), ("pcap", "yes"), ("reorder", "1%"), ("ecn", "5:200:1%"), ("net", "mininet")],
 )
 def test_what_needs_every_packet_refuses_to_skip(name: str, value: str) -> None:
-    with pytest.raises(ConfigError, match=f"skip: .* with {name}, got"):
+    with pytest.raises(ConfigError, match=f"skip: .* with {name}(=mininet)?, got"):
         resolve({"skip": "1%", "algo": "ring", name: value})
 
 

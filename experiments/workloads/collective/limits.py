@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
+from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.bounds.floor import Floor, MovedData, NonZeroBytes
 from ringleaf.experiments.checking.data import RankInputs, whole
@@ -108,6 +110,9 @@ class CollectiveLimits:
         """Return the least time of a symmetric schedule among very many ranks, by classes."""
         from ringleaf.experiments.bounds import symmetric  # loads compiled code
 
+        symmetry = symmetry_of(schedule.as_rows)
+        assert symmetry is not None
+        classes = replace(classes, symmetry=symmetry)  # they may be those of some steps
         stops = (stop for _, stop in chunk_ranges(inputs.elements, schedule.chunks))
         edges = np.array([0, *stops], np.int64)
         return symmetric.least_ps(

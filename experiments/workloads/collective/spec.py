@@ -224,7 +224,8 @@ class CollectiveSpec(NetworkSpec):
         asked = [name for name in ("loss", "duplicate", "reorder") if getattr(self, name)]
         asked += ["cross_traffic"] * (self.cross_traffic is not None)
         asked += ["pcap"] * self.pcap + ["record"] * (self.record is not None)
-        asked += [f"net={self.net}"] * (self.net != VIRTUAL) + ["ecn"] * self.ecn.is_random
+        asked += [f"net={self.net}"] * (self.net not in (VIRTUAL, FLOW))
+        asked += ["ecn"] * self.ecn.is_random
         if asked:
             raise ConfigError(
                 f"skip: steps do not repeat, or are wanted whole, with {asked[0]}, got "

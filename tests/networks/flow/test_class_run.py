@@ -24,15 +24,16 @@ from ringleaf.collectives.algorithms.tree import tree_allreduce
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.errors import ConfigError
+from ringleaf.networks import skipping
 from ringleaf.networks.flow import class_run, class_search
 from ringleaf.networks.flow import network as flow_network
 from ringleaf.networks.flow.class_run import ClassRun, without_classes
 from ringleaf.networks.flow.class_search import find_classes
-from ringleaf.networks.flow.classes import Classes
+from ringleaf.networks.flow.classes import Classes, class_plans
 from ringleaf.networks.flow.network import FlowNetwork
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.outcome import RECEIVE, RunResult
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.pair_links import PairLinks
@@ -186,6 +187,65 @@ def test_regular_networks_have_few_classes(topo: str, name: str, classes: int) -
     assert found.count == classes
     assert by_classes.events <= whole.events * 2 * classes / ranks
     check_same(whole, by_classes)
+
+
+@pytest.mark.parametrize("topo", ["fattree,k=4", "leafspine,leaves=4,spines=2,hosts=4"])
+@pytest.mark.parametrize(("first", "stop"), [(0, 30), (3, 15)])
+def test_classes_note_when_the_messages_of_each_step_were_there(
+    topo: str, first: int, stop: int
+) -> None:
+    graph, schedule = made(topo), skipping.part(ring_allreduce(16), first, stop)
+    options = NetworkOptions(has_data=False)
+    whole = FlowNetwork(graph, options, groups=[Group(1, tuple(f"h{i}" for i in range(16)))])
+    arrays = whole.arrays(16_000, schedule=schedule)
+    messages = schedule.as_rows.messages
+    notes = whole.run(schedule, arrays, notes=2 * messages).notes
+    classes = classes_of(graph, schedule, list(range(16)))
+    by_classes = ClassRun(graph, options, classes, longest_rtt_ps(graph, options.mtu_bytes))
+
+    result = by_classes.run(schedule, 16_000, FLOAT32, notes=True)
+
+    ends_ps = np.full((stop - first, 16), -1)
+    for note in notes:
+        if note.kind == RECEIVE:
+            ends_ps[note.row // 16, note.node] = note.end_ps
+    assert result.step_ends_ps is not None
+    assert np.array_equal(result.step_ends_ps[:, classes.of_rank], ends_ps)
+
+
+def test_ranks_that_receive_nothing_in_some_steps_have_no_such_times() -> None:
+    graph, schedule = made("fattree,k=4"), tree_allreduce(16, 4)
+    classes = classes_of(graph, schedule, list(range(16)))
+    by_classes = ClassRun(graph, NetworkOptions(has_data=False), classes, 10**7)
+
+    assert by_classes.run(schedule, 16_000, FLOAT32, notes=True).step_ends_ps is None
+
+
+def test_chunks_that_are_nowhere_apart_are_one() -> None:
+    """In two steps of 64, rank 0 sends chunks 0 and 63, and receives 63 and 62."""
+    schedule = skipping.part(ring_allreduce(64), 0, 2)
+    classes = classes_of(made("leafspine,leaves=8,spines=8,hosts=8"), schedule, list(range(64)))
+
+    plans = class_plans(classes, schedule, np.arange(65) * 1000)
+
+    assert plans.edges.tolist() == [0, 1000, 62_000, 63_000, 64_000]
+
+
+def test_classes_of_all_steps_are_those_of_some() -> None:
+    network = FlowNetwork(made("fattree,k=16"), NetworkOptions(has_data=False))
+    schedule = ring_allreduce(1024)
+    network.arrays(1 << 20, schedule=skipping.part(schedule, 0, 3))
+    before = network.classes
+    network.arrays(1 << 20, schedule=schedule)
+    after = network.classes
+    network.arrays(1 << 20, schedule=halving_doubling_allreduce(1024))
+
+    assert before is not None
+    assert after is not None
+    assert after.of_rank is before.of_rank
+    assert after.symmetry is symmetry_of(schedule.as_rows)
+    assert network.classes is not None
+    assert network.classes.count == 1
 
 
 def test_children_that_do_the_same_are_one_peer() -> None:
