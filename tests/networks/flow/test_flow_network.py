@@ -168,6 +168,15 @@ def test_series_have_all_bytes() -> None:
         assert result.link_series[link].sum() == size_bytes
 
 
+def test_a_run_s_series_have_nothing_of_the_run_before() -> None:
+    network = FlowNetwork(leafspine(2, 2, 2), NetworkOptions(has_data=False))
+    schedule = ring_allreduce(4)
+    for elements in (40_000, 400):
+        result = network.run(schedule, network.arrays(elements, schedule=schedule))
+        for ends, series in result.link_series.items():
+            assert series.sum() == result.link_bytes[ends]
+
+
 def test_a_message_has_as_many_bytes_in_each_bin_as_of_its_time() -> None:
     """On all links of its way, and its acknowledgements on theirs: to a byte for each bin."""
     result = run(star(2), copies(2, (0, 1)), 1_000_000, has_data=False)
