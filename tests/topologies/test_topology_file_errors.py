@@ -130,6 +130,11 @@ def test_a_broken_edge_list_is_refused(tmp_path: Path, text: str, message: str) 
         ),
         ("n.yaml", "a: [", "not YAML"),
         ("n.yaml", "3", "must be an infrastructure with instances"),
+        (
+            "n.yaml",
+            "infrastructure: {}\n",
+            "must have instances, got 'infrastructure'; models before",
+        ),
         ("n.yaml", "devices: 3\n", "line 1: devices must be a list of mappings, got '3'"),
         ("n.yaml", INFRA.replace("i[0]", "j[0]"), "line 5: edge: unknown instance, got 'j'"),
         ("n.yaml", INFRA.replace("i[0]", "i[7]"), "line 5: edge: index must be below 2"),
