@@ -161,7 +161,8 @@ def test_large_sizes_are_shown_with_all_digits(folder: Path) -> None:
         "MICRO\n1\nlayer -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 13509853184 1\n"
     )
     shown = workload("show", "large.txt", "--ranks", "2").output.splitlines()
-    assert shown[-1].split() == ["world", "allreduce", "2", "13509853184", "2", "25.16GiB"]
+    rows = [line.split() for line in shown if line[0] != "#"]
+    assert ["world", "allreduce", "2", "13509853184", "2", "25.16GiB"] in rows
 
 
 def test_an_unknown_model_is_answered_with_the_valid() -> None:
