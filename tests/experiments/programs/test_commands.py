@@ -112,7 +112,7 @@ def test_a_tables_own_meter_and_counter_are_of_its_entries() -> None:
     table_add metered pass 2 =>
     meter_array_set_rates per_entry 0.001:100 0.002:200
     table_add metered pass 3 =>
-    meter_set_rates I.per_entry 1 1:100 2:200
+    meter_set_rates I.per_entry 0 1:100 2:200
     counter_write hits 2 3 192
     table_modify metered NoAction 0 =>
     """
@@ -122,8 +122,8 @@ def test_a_tables_own_meter_and_counter_are_of_its_entries() -> None:
         return P4TableEntry("I.metered", match=match, action=P4TableAction(action), **data)
 
     expected = (
-        entry(1, "NoAction", meter_config=slow),
-        entry(2, meter_config=fast),
+        entry(1, "NoAction", meter_config=fast),
+        entry(2, meter_config=slow),
         entry(3, counter_data=count),
     )
     assert same(text, EXTERNS, *expected)
