@@ -4,7 +4,8 @@
     meter_set_rates METER INDEX RATE:BURST RATE:BURST; meter_array_set_rates METER ...
     pvs_add SET VALUE
 
-BMv2's rates are in bytes or packets per microsecond, P4Runtime's per second.
+The index of a table's own counter or meter is the number of an entry. BMv2's rates are in bytes or
+packets per microsecond, P4Runtime's per second.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from finsy import (
 from finsy.p4entity import P4ValueSetMember
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.programs.entries import Entries
 from ringleaf.experiments.programs.matching import full_name
 from ringleaf.experiments.programs.words import check_form, numbers
 from ringleaf.switches.stf.commands import read_rates
@@ -32,8 +34,9 @@ from ringleaf.switches.stf.commands import read_rates
 class LastWrites:
     """What is written last counts: P4Runtime's entities, by what they write."""
 
-    def __init__(self, schema: P4Schema) -> None:
+    def __init__(self, schema: P4Schema, entries: Entries) -> None:
         self._schema = schema
+        self._entries = entries  # which have the counters and meters of tables
         self._written: dict[tuple[str, str, int], Any] = {}  # kind, name, index
         self._members: dict[str, list[int]] = {}  # of value sets
 
@@ -70,36 +73,54 @@ class LastWrites:
 
     def _write_counter(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 4, "counter_write COUNTER INDEX PACKETS BYTES")
-        counter = self._find(where, "counter", words[0], self._schema.counters)
+        counter = self._find(
+            where, "counter", words[0], (*self._schema.counters, *self._schema.direct_counters)
+        )
         index, packets, size = numbers(where, words[1:], 3)
-        _check_index(where, counter, index)
         data = P4CounterData(packet_count=packets, byte_count=size)
+        if counter in self._schema.direct_counters:
+            table = self._table_of(counter)
+            self._entries.set_direct(where, table, words[1], counter_data=data)
+            return
+        _check_index(where, counter, index)
         self._written["counter", counter.name, index] = P4CounterEntry(
             counter.name, index=index, data=data
         )
 
     def _set_rates(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 4, "meter_set_rates METER INDEX RATE:BURST RATE:BURST")
-        meter = self._find(where, "meter", words[0], self._schema.meters)
+        meter = self._meter(where, words[0])
         (index,) = numbers(where, words[1:2], 1)
+        config = _config(where, words[2:])
+        if meter in self._schema.direct_meters:
+            table = self._table_of(meter)
+            self._entries.set_direct(where, table, words[1], meter_config=config)
+            return
         _check_index(where, meter, index)
-        self._set(where, meter.name, [index], words[2:])
+        self._set(meter.name, [index], config)
 
     def _set_all_rates(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "meter_array_set_rates METER RATE:BURST RATE:BURST")
-        meter = self._find(where, "meter", words[0], self._schema.meters)
-        self._set(where, meter.name, range(meter.size), words[1:])
+        meter = self._meter(where, words[0])
+        config = _config(where, words[1:])
+        if meter in self._schema.direct_meters:
+            self._entries.set_direct(where, self._table_of(meter), None, meter_config=config)
+        else:
+            self._set(meter.name, range(meter.size), config)
 
-    def _set(self, where: str, name: str, indices: Sequence[int], words: Sequence[str]) -> None:
-        rates = read_rates(where, words)
-        config = P4MeterConfig(
-            cir=round(rates.committed),
-            cburst=rates.committed_burst,
-            pir=round(rates.peak),
-            pburst=rates.peak_burst,
-        )
+    def _set(self, name: str, indices: Sequence[int], config: P4MeterConfig) -> None:
         for index in indices:
             self._written["meter", name, index] = P4MeterEntry(name, index=index, config=config)
+
+    def _meter(self, where: str, name: str) -> Any:
+        known = (*self._schema.meters, *self._schema.direct_meters)
+        return self._find(where, "meter", name, known)
+
+    def _table_of(self, direct: Any) -> str:
+        """Return the name of the table that has a counter or meter."""
+        tables = self._schema.tables
+        [table] = (each for each in tables if direct in (each.direct_counter, each.direct_meter))
+        return str(table.name)
 
     def _members_of(self, where: str, words: Sequence[str]) -> list[int]:
         check_form(where, words, 1, "a command with the name of a value set")
@@ -137,6 +158,16 @@ class LastWrites:
             for name, members in self._members.items()
         ]
         return [*self._written.values(), *sets]
+
+
+def _config(where: str, words: Sequence[str]) -> P4MeterConfig:
+    rates = read_rates(where, words)
+    return P4MeterConfig(
+        cir=round(rates.committed),
+        cburst=rates.committed_burst,
+        pir=round(rates.peak),
+        pburst=rates.peak_burst,
+    )
 
 
 def _check_index(where: str, array: Any, index: int) -> None:

@@ -4,7 +4,8 @@ Those that change a switch are understood, but for those that P4Runtime has no w
 refused by name. Those that only look at it are passed over.
 
 Source: behavioral-model, `tools/runtime_CLI.py` and `targets/simple_switch/sswitch_CLI.py`.
-Entries, members, groups and nodes are numbered from 0 as they are created, as there.
+Entries, members, groups and nodes are numbered from 0 as they are created, as there. Comments
+begin with `#`, or a line with `//`: BMv2 calls such a line unknown, and goes on.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _LOOKS = re.compile(
     r"|write_config_to_file|serialize_state|counter_reset|table_clear"
 )
 """Commands that only look at a switch, or reset what a switch that has just started has not."""
+
+_COMMENT = re.compile(r"#|^\s*//")
 
 _ELSEWHERE = {
     "set_queue_rate": "links have rates: say them in the topology, or by --rate",
@@ -52,13 +55,14 @@ def read(text: str, where: str, schema: P4Schema) -> Sequence[Any]:
         ConfigError: If one is not understood; the message has its line.
     """
     replicas = ReplicaSources()
-    parts = replicas, LastWrites(schema), Entries(schema)
+    entries = Entries(schema)
+    parts = replicas, LastWrites(schema, entries), entries
     known: dict[str, Command] = {}
     for part in parts:
         known |= part.commands()
     waiting: list[tuple[Command, str, Sequence[str]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        words = line.split("#")[0].split()
+        words = _COMMENT.split(line, maxsplit=1)[0].split()
         if not words or _LOOKS.fullmatch(words[0]):
             continue
         here = f"{where}:{number}"

@@ -13,6 +13,7 @@ not take 0 for a number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -146,12 +147,22 @@ class Entries:
         operands = [word for word in arguments if word != "=>"]
         old = entries[number]
         assert old is not None
-        entries[number] = P4TableEntry(
-            old.table_id,
-            match=old.match,
-            action=action_call(where, table_info.actions, action, operands),
-            priority=old.priority,
+        call = action_call(where, table_info.actions, action, operands)
+        entries[number] = replace(old, action=call)
+
+    def set_direct(self, where: str, table: str, handle: str | None, **data: Any) -> None:
+        """Set the `counter_data` or `meter_config` of one entry of a table, or of all so far.
+
+        Raises:
+            ConfigError: If there is no such entry.
+        """
+        entries = self._entries.get(table, [])
+        numbered = (
+            range(len(entries)) if handle is None else [_there(where, "entry", handle, entries)]
         )
+        for number in numbered:
+            old = entries[number]
+            entries[number] = None if old is None else replace(old, **data)
 
     def _delete(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "table_delete TABLE ENTRY")

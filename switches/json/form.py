@@ -272,7 +272,9 @@ _VALUES: dict[str, Rule] = {
     **dict.fromkeys(
         ("stack_field", "union_stack_field", "union_stack"), _each((_is_member, _NAME[1]))
     ),
-    "parameters_vector": _each(_OBJECT),
+    "parameters_vector": _either(
+        _each(_OBJECT), (lambda value: value == {}, "{}")
+    ),  # p4c's of none
     "string": _TEXT,
     **dict.fromkeys(
         (

@@ -156,6 +156,15 @@ def test_models_are_listed_and_shown() -> None:
     assert shown[-1].startswith("# 124,439,808 elements, 474.7 MiB; forward 97.01 ms")
 
 
+def test_large_sizes_are_shown_with_all_digits(folder: Path) -> None:
+    (folder / "large.txt").write_text(
+        "MICRO\n1\nlayer -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 13509853184 1\n"
+    )
+    shown = workload("show", "large.txt", "--ranks", "2").output.splitlines()
+    rows = [line.split() for line in shown if line[0] != "#"]
+    assert ["world", "allreduce", "2", "13509853184", "2", "25.16GiB"] in rows
+
+
 def test_an_unknown_model_is_answered_with_the_valid() -> None:
     done = workload("show", "resnet5")
     assert done.exit_code == 2

@@ -77,6 +77,16 @@ def fields_without_name_or_bits() -> Case:
 
 
 @case
+def message_without_values() -> Case:
+    """p4c writes {} in place of an empty list."""
+    message = {"type": "string", "value": "here"}
+    return program(
+        do("log_msg", message, {"type": "parameters_vector", "value": {}}),
+        do("assign", B, value(7)),
+    ), "packet 1 AA 00\nexpect 1 AA 07\n"
+
+
+@case
 def newest_version() -> Case:
     return program() | {"__meta__": {"version": [2, 24]}}, PLAIN
 

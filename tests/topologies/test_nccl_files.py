@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ringleaf.errors import RingleafError
+from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.topologies.bisection import bisection
 from ringleaf.topologies.files import nccl_writing
 from ringleaf.topologies.files.export import rows_of
@@ -204,6 +204,26 @@ def test_elements_that_are_not_used_are_named(tmp_path: Path) -> None:
     odd = "<tpu/>" + pci("0:9", "<fabric><lane/></fabric>") + "<nic><net/></nic>"
     topo = write(tmp_path, cpu(gpu(0) + gpu(1) + odd) + "<rack/>")
     assert notes(topo) == ("not used: <tpu>, <fabric>, <rack>",)
+
+
+def test_links_of_a_gpu_to_itself_are_named(tmp_path: Path) -> None:
+    name = write(tmp_path, cpu(gpu(0, xgmi(0, 12)) + gpu(1, xgmi(1, 12))))
+
+    assert rates(build(name)) == {pair("gpu0", "cpu0"): 192, pair("gpu1", "cpu0"): 192}
+    assert "left out: 2 <xgmi> of a device to itself" in notes(name)
+
+
+def test_switches_may_share_a_bus_id_and_gpus_may_not(tmp_path: Path) -> None:
+    twins = pci("0:9", gpu(0)) + pci("0:9", gpu(1), speed="8 GT/s")
+    graph = build(write(tmp_path, cpu(twins)))
+
+    fast, slow = (next(each for each in rates(graph) if f"gpu{n}" in each) for n in (0, 1))
+    (first,), (second,) = fast - {"gpu0"}, slow - {"gpu1"}
+    assert first != second
+    assert rates(graph)[pair(first, "cpu0")] == 192
+    assert rates(graph)[pair(second, "cpu0")] == 96
+    with pytest.raises(ConfigError, match="line 3: <pci> must have a busid of its own, got '0:9'"):
+        build(write(tmp_path, cpu(gpu(0, bus="0:9") + gpu(1, bus="0:9"))))
 
 
 def test_a_nic_may_have_the_bus_id_of_something_else(tmp_path: Path) -> None:

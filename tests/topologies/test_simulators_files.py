@@ -171,7 +171,7 @@ def test_gpus_at_one_switch_still_take_their_nvswitch(tmp_path: Path) -> None:
 
 def test_switches_at_an_nvswitch_are_no_gpus(tmp_path: Path) -> None:
     """Only GPUs get NICs, whatever links join switches to one another."""
-    text = SIMAI.format(nodes=8, links=10).replace("1 7 100", "1 6 100").replace("2 6 ", "2 7 ")
+    text = SIMAI.format(nodes=8, links=11).replace("1 7 100", "1 6 100").replace("2 6 ", "2 7 ")
     text += "4 6 400Gbps 0.0005ms 0\n0 1 100Gbps 0.0005ms 0\n"
     graph = build(write(tmp_path, text, "n.topo"))
     kinds = [graph.nodes[node].get("kind") for node in graph if node.startswith("s")]
@@ -184,6 +184,18 @@ def test_counts_that_are_not_those_of_the_file_are_told(tmp_path: Path) -> None:
     assert len(hosts(build(topo))) == 4
     assert notes(topo) == (
         "line 1 says 14 nodes and 16 links; links are read of 8 nodes, and 9 of them",
+    )
+
+
+def test_what_follows_the_links_of_hpcc_is_passed_over(tmp_path: Path) -> None:
+    links = "0 2 100Gbps 1us 0\n1 2 25Gbps 1us 0\n"
+    after = "0 1 400Gbps 1us 0\n\nFirst line: total node #, switch node #, link #\n"
+    topo = write(tmp_path, f"3 1 2\n2\n{links}{after}", "topology.txt")
+    graph = build(topo)
+    assert [link(graph, f"h{i}", "s0").rate_bps for i in (0, 1)] == [100 * GBPS, 25 * GBPS]
+    assert len(graph.edges) == 2
+    assert notes(topo) == (
+        "line 1 says 2 links: what follows them, from line 5 on, is passed over",
     )
 
 
@@ -382,9 +394,39 @@ def test_old_topologies_of_p4_tutorials_have_lists(tmp_path: Path) -> None:
     assert notes(str(tmp_path / "n.json"))[1] == "not used: 'allocated'"
 
 
+APP = {
+    "p4_src": "a.p4",
+    "topology": {
+        "assignment_strategy": "l2",
+        "default": {"bw": 20, "loss": 2, "delay": "5ms", "max_queue_size": 99},
+        "hosts": {"h1": {}, "h2": {}},
+        "switches": {"s1": {"cli_input": "s1.txt"}, "s2": {}},
+        "links": [["h1", "s1"], ["s1", "s2", {"bw": 0.5, "delay": 3, "loss": 0}], ["s2", "h2"]],
+    },
+}
+
+
+def test_the_applications_of_p4_utils(tmp_path: Path) -> None:
+    topo = write(tmp_path, json.dumps(APP), "p4app.json")
+    graph = build(topo)
+    usual, own = link(graph, "h0", "s0"), link(graph, "s0", "s1")
+    assert (usual.rate_bps, usual.delay_ps, usual.loss) == (20 * 10**6, 5 * 10**9, 0.02)
+    assert (own.rate_bps, own.delay_ps, own.loss) == (500_000, 3 * 10**9, None)
+    assert notes(topo)[1] == "not used: 'p4_src', 'assignment_strategy', 'max_queue_size'"
+
+
+def test_older_applications_have_targets(tmp_path: Path) -> None:
+    old = {"program": "a.p4", "targets": {"multiswitch": {**POD, "cli": True}}}
+    topo = write(tmp_path, json.dumps(old), "p4app.json")
+    assert len(hosts(build(topo))) == 3
+    assert notes(topo)[1] == "not used: 'program', 'cli'"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"default": 3}, "default must be options of links, got 3"),
+        ({"links": [["h1", "s1", {"bw": "fast"}]]}, "link h1-s1: rate: "),
         ({"links": [["h1"]]}, "a link must be two nodes, a latency and a bandwidth"),
         ({"links": [["h1", "s9-p1"]]}, "no such node, got 's9-p1'"),
         ({"hosts": 3}, "hosts must be names, got 3"),

@@ -103,8 +103,11 @@ def test_a_broken_edge_list_is_refused(tmp_path: Path, text: str, message: str) 
         ("n.graphml", GRAPHML.format("<hyperedge/>"), "must be one flat graph"),
         (
             "n.graphml",
-            GRAPHML.format(f'{PAIR}<edge source="a" target="b"/>').replace("und", "d"),
-            "link a-b: must have a link back",
+            GRAPHML.format(
+                f'{PAIR}<node id="c"/><edge source="c" target="b"/>'
+                '<edge source="a" target="b"/><edge source="b" target="a"/>'
+            ).replace("und", "d"),
+            "link c-b: must have a link back",
         ),
         ("n.json", '{"nodes": [\n', "line 2: not JSON"),
         ("n.json", "[1]", "must be an object with nodes and edges"),
@@ -127,6 +130,11 @@ def test_a_broken_edge_list_is_refused(tmp_path: Path, text: str, message: str) 
         ),
         ("n.yaml", "a: [", "not YAML"),
         ("n.yaml", "3", "must be an infrastructure with instances"),
+        (
+            "n.yaml",
+            "infrastructure: {}\n",
+            "must have instances, got 'infrastructure'; models before",
+        ),
         ("n.yaml", "devices: 3\n", "line 1: devices must be a list of mappings, got '3'"),
         ("n.yaml", INFRA.replace("i[0]", "j[0]"), "line 5: edge: unknown instance, got 'j'"),
         ("n.yaml", INFRA.replace("i[0]", "i[7]"), "line 5: edge: index must be below 2"),

@@ -9,9 +9,10 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from ringleaf.errors import TopologyError
 from ringleaf.topologies.files.format import FORMATS, find_format
 from ringleaf.topologies.graph import Role, attachment, hosts, kind, link, switches
-from ringleaf.topologies.registry import build
+from ringleaf.topologies.registry import build, notes
 
 EXAMPLES = Path("examples/topologies")
 
@@ -160,6 +161,60 @@ def test_graphml_defaults_are_values() -> None:
     assert {frozenset((f"gpu{number}", f"leaf{number // 2}")) for number in range(4)} < {
         *rates(graph)
     }
+
+
+def drawn(*arrows: str) -> str:
+    """Return a file as yEd writes it: a chain of three nodes, whose second edge is twice there."""
+    ends = (("n0", "n1"), ("n1", "n2"), ("n2", "n1"))
+    return (
+        '<graphml xmlns:y="http://www.yworks.com/xml/graphml"><key for="node" id="d0"/>'
+        '<key for="edge" id="d1"/><graph edgedefault="directed">'
+        + "".join(
+            f'<node id="n{number}"><data key="d0"><y:ShapeNode><y:NodeLabel>{label}<y:Model/>'
+            "</y:NodeLabel></y:ShapeNode></data></node>"
+            for number, label in enumerate(("\n  north ", "hub", "south\nend"))
+        )
+        + "".join(
+            f'<edge source="{a}" target="{b}"><data key="d1"><y:PolyLineEdge>{arrow}'
+            "</y:PolyLineEdge></data></edge>"
+            for (a, b), arrow in zip(ends, arrows, strict=False)
+        )
+        + "</graph></graphml>"
+    )
+
+
+def arrow(source: str, target: str) -> str:
+    return f'<y:Arrows source="{source}" target="{target}"/>'
+
+
+def test_edges_without_arrows_are_both_ways_and_nodes_have_their_drawn_names(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "n.graphml"
+    file.write_text(drawn(arrow("none", "none"), arrow("white", "standard"), arrow("none", "none")))
+    graph = build(str(file))
+
+    assert rates(graph) == {
+        frozenset(("north", "hub")): 100,
+        frozenset(("hub", "south end")): 200,  # two lines side by side
+    }
+    assert not [note for note in notes(str(file)) if "both ways" in note]
+
+
+def test_a_directed_file_without_a_link_back_is_taken_both_ways(tmp_path: Path) -> None:
+    file = tmp_path / "n.graphml"
+    file.write_text(drawn(arrow("none", "standard"), arrow("none", "standard")))
+
+    assert len(hosts(build(str(file)))) == 2
+    assert "links are directed, but none has one back: each is taken both ways" in notes(str(file))
+
+
+def test_arrows_say_that_an_edge_is_one_direction(tmp_path: Path) -> None:
+    file = tmp_path / "n.graphml"
+    file.write_text(drawn(*[arrow("none", "standard")] * 3))
+
+    with pytest.raises(TopologyError, match="link n0-n1: must have a link back"):
+        build(str(file))
 
 
 @pytest.mark.parametrize("name", FORMATS)

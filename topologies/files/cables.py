@@ -14,16 +14,18 @@ MOST_SHOWN = 3
 
 
 def read_cables(rows: NetworkRows, where: str) -> tuple[tuple[Cable, ...], tuple[str, ...]]:
-    """Return the links in the order of the file, and notes on those that became one.
+    """Return the links in the order of the file, and notes on how they were taken.
 
     Links side by side are one, with their rates and queues added, and the longest delay and the
-    highest loss among them.
+    highest loss among them. If a directed file has no two links that face each other, its links
+    are both ways: editors call a graph directed whether it is meant so or not.
 
     Raises:
         ConfigError: If an attribute is wrong; the message names the line and the link.
         TopologyError: If a link has no such end, or lacks a direction.
     """
     names = {node.name for node in rows.nodes}
+    is_directed = rows.is_directed and _has_facing(rows.links)
     ways: dict[tuple[str, str], tuple[int, list[LinkDirection], list[LinkDirection]]] = {}
     for link in rows.links:
         place = f"{where} line {link.row.line}: link {link.a}-{link.b}"
@@ -35,7 +37,7 @@ def read_cables(rows: NetworkRows, where: str) -> tuple[tuple[Cable, ...], tuple
         _, there, back = ways.setdefault(ends, (link.row.line, [], []))
         own, other = (back, there) if is_turned else (there, back)
         own.append(forward)
-        if not rows.is_directed:
+        if not is_directed:
             other.append(backward)
     for (a, b), (line, _, back) in ways.items():
         if not back:
@@ -53,7 +55,16 @@ def read_cables(rows: NetworkRows, where: str) -> tuple[tuple[Cable, ...], tuple
         for (a, b), (_, there, back) in ways.items()
         if max(len(there), len(back)) > 1
     }
-    return tuple(cables), tuple(_notes(several))
+    notes = [*_notes(several)]
+    if rows.is_directed and not is_directed and rows.links:
+        notes.append("links are directed, but none has one back: each is taken both ways")
+    return tuple(cables), tuple(notes)
+
+
+def _has_facing(links: Sequence[LinkRow]) -> bool:
+    """Return whether there are two links that join the same nodes in opposite directions."""
+    ends = {(link.a, link.b) for link in links}
+    return any((b, a) in ends for a, b in ends)
 
 
 def _joined(ways: Sequence[LinkDirection]) -> LinkDirection:

@@ -6,6 +6,10 @@ import re
 
 _MANY = (
     (r"<algo\b", "an algorithm in MSCCL's XML, which --algo takes"),
+    (
+        r"<graphs\b[^>]*>\s*<graph\b",
+        "the rings and trees that NCCL chose; NCCL_TOPO_DUMP_FILE writes the topology",
+    ),
     (r"<gexf\b", "a graph in GEXF; write it as GraphML"),
     (r"sndlib\.zib\.de|\A\s*\?SNDlib", "a network of SNDlib; convert it to GraphML"),
     (r"\A(?:\s|//[^\n]*)*(?:strict\s+)?(?:di)?graph\b[^\[{]*\{", "a graph of Graphviz; write GML"),

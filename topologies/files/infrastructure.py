@@ -98,6 +98,11 @@ def read_infrastructure(data: Any, where: str) -> Infrastructure:
         for each in _list(data, "devices", where)
     }
     instances = {_text(each, "name", where): each for each in _list(data, "instances", where)}
+    if not instances:
+        raise ConfigError(
+            f"{where}: must have instances, got {', '.join(map(repr, data)) or 'nothing':.60}; "
+            "models before 1.0, whose connections are texts, are not read"
+        )
     for name, each in instances.items():
         place = f"{where} line {each.line}: instance {name!r}"
         choose(place, "device", _text(each, "device", where), devices)

@@ -179,7 +179,8 @@ def describe(name: str, ranks: int | None = None) -> Iterator[str]:
         rows[graph.label_of(node), what, members, node.size_bytes] += 1
     for (label, what, members, size), count in _few(rows).items():
         total = format_size(round(size * count)).replace(" ", "")
-        yield f"{label:>10} {what:>14} {members:>5} {size:>12.10g} {count:>9} {total:>11}"
+        shown = f"{size:.10g}" if size < 10**10 else f"{size:.0f}"  # never as a power of ten
+        yield f"{label:>10} {what:>14} {members:>5} {shown:>12} {count:>9} {total:>11}"
 
 
 Rows = Mapping[tuple[str, str, int, float], int]

@@ -100,6 +100,43 @@ def test_rates_are_per_microsecond() -> None:
     )
 
 
+def test_a_tables_own_meter_and_counter_are_of_its_entries() -> None:
+    """As `simple_switch_CLI` has it: the index of a direct meter is an entry's number."""
+    slow, fast = (
+        P4MeterConfig(cir=1000 * k, cburst=100, pir=2000 * k, pburst=200) for k in (1, 1000)
+    )
+    count = P4CounterData(packet_count=3, byte_count=192)
+    text = """
+    // the switch's three entries
+    table_add metered pass 1 =>
+    table_add metered pass 2 =>
+    meter_array_set_rates per_entry 0.001:100 0.002:200
+    table_add metered pass 3 =>
+    meter_set_rates I.per_entry 0 1:100 2:200
+    counter_write hits 2 3 192
+    table_modify metered NoAction 0 =>
+    """
+
+    def entry(key: int, action: str = "I.pass", **data: Any) -> P4TableEntry:
+        match = P4TableMatch({"hdr.op.index": key})
+        return P4TableEntry("I.metered", match=match, action=P4TableAction(action), **data)
+
+    expected = (
+        entry(1, "NoAction", meter_config=fast),
+        entry(2, meter_config=slow),
+        entry(3, counter_data=count),
+    )
+    assert same(text, EXTERNS, *expected)
+    switch = Switch.alone(Program.load(PROGRAMS / "externs.json"), 4, "s0")
+    switch.write(read(text, "s0.txt", EXTERNS))
+    with pytest.raises(ConfigError, match=r":3: entry must have been created, got '0'"):
+        read(
+            "table_add metered pass 1 =>\ntable_delete metered 0\ncounter_write hits 0 1 1",
+            "s0.txt",
+            EXTERNS,
+        )
+
+
 def test_counters_and_value_sets() -> None:
     counter = first(STATEFUL.counters)
     data = P4CounterData(packet_count=3, byte_count=192)
@@ -286,7 +323,7 @@ def test_an_index_outside_of_an_array() -> None:
 
 NAMES = sorted(
     name
-    for part in (ReplicaSources(), LastWrites(STATEFUL), Entries(STATEFUL))
+    for part in (ReplicaSources(), LastWrites(STATEFUL, Entries(STATEFUL)), Entries(STATEFUL))
     for name in part.commands()
 )
 

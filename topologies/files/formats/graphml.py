@@ -3,12 +3,13 @@
 Source:
     Brandes et al., "GraphML Progress Report", GD 2001, and the GraphML Primer: `key` elements
     declare attributes, `data` elements have their values, and an undeclared value has the key's
-    default.
+    default. yEd's files, as it writes them: names are labels of what it draws, and all are called
+    directed, so that arrows alone tell whether an edge is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError
@@ -57,7 +58,7 @@ def read(text: str, where: str) -> NetworkRows:
             )
         if child.name == "node":
             name = _needed(child, "id", where)
-            nodes.append(NodeRow(name, _row(child, keys, where)))
+            nodes.append(NodeRow(name, _labelled(_row(child, keys, where), child)))
         elif child.name == "edge":
             ends = (_needed(child, "source", where), _needed(child, "target", where))
             links.append(LinkRow(*ends, _row(child, keys, where)))
@@ -66,8 +67,32 @@ def read(text: str, where: str) -> NetworkRows:
                     f"{where} line {child.line}: edges must be like edgedefault, "
                     f"got directed={child.attributes['directed']!r:.20}"
                 )
-    is_directed = default == "true"
+    is_directed = default == "true" and not _is_drawn_both_ways(graph)
     return NetworkRows(tuple(nodes), tuple(links), _row(graph, keys, where), is_directed)
+
+
+def _is_drawn_both_ways(graph: Element) -> bool:
+    """Return whether an editor draws each edge with arrows at both ends or at none."""
+    edges = list(graph.all("edge"))
+    arrows = [each.attributes for edge in edges for each in _drawn(edge, "Arrows")]
+    ends = [(each.get("source"), each.get("target")) for each in arrows]
+    return len(ends) == len(edges) and all((a == "none") == (b == "none") for a, b in ends)
+
+
+def _labelled(row: FileRow, node: Element) -> FileRow:
+    """Return a node's attributes, with the label that an editor draws if they have none."""
+    drawn = (" ".join(each.text.split()) for each in _drawn(node, "NodeLabel"))
+    label = next(filter(None, drawn), None)
+    if label is None or row.values.get("label"):
+        return row
+    return FileRow(row.line, {**row.values, "label": label})
+
+
+def _drawn(element: Element, name: str) -> Iterator[Element]:
+    """Yield the parts of this name of what an editor draws for a node or an edge."""
+    for data in element.all("data"):
+        for shape in data.children:
+            yield from shape.all(name)
 
 
 def _needed(element: Element, name: str, where: str) -> str:

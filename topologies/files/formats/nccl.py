@@ -125,6 +125,7 @@ class _Machine:
     cpus: list[tuple[str, str, Element]] = field(default_factory=list)
     one_way: list[tuple[str, str, str, Element, int]] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
+    loops: Counter[str] = field(default_factory=Counter)
 
     def add_cpu(self, cpu: Element, host: str) -> None:
         """Add a CPU, the PCI devices below it, and what is below those; `host` begins its names."""
@@ -144,7 +145,8 @@ class _Machine:
         if list(pci.all("nic")) and not gpus:
             return
         bus = pci.attributes.get("busid", "")
-        if not bus or (host, bus) in self.names:
+        is_known = (host, bus) in self.names
+        if not bus or (is_known and gpus):
             raise ConfigError(
                 f"{self._place(pci)}: <pci> must have a busid of its own, got {bus!r:.40}"
             )
@@ -152,9 +154,10 @@ class _Machine:
         if gpus:
             name = self._add_gpu(gpus[0], host)
             has_own_way = cpu is not None and self._join_cpu(name, gpus[0], cpu)
-        else:
-            name = self._add(f"{host}{bus}", pci, {"role": SWITCH, "kind": "pci"})
-        self.names[host, bus] = name
+        else:  # NCCL, too, takes switches of one busid for several
+            own = f"{host}{bus}" + f"#{len(self.rows)}" * is_known
+            name = self._add(own, pci, {"role": SWITCH, "kind": "pci"})
+        self.names.setdefault((host, bus), name)
         if parent is not None and not has_own_way:
             self._link(PCI, name, parent, pci, pci_mbps(pci.attributes))
         for child in pci.all("pci"):
@@ -226,7 +229,9 @@ class _Machine:
         links: dict[tuple[str, str, str], tuple[Element, int]] = {}
         for kind, host, name, element, mbps in self.one_way:
             other = self._target(element, host)
-            if other:
+            if other == name:
+                self.loops[element.name] += 1
+            elif other:
                 first, before = links.get((kind, name, other), (element, 0))
                 links[kind, name, other] = first, before + mbps
         return links
@@ -253,6 +258,8 @@ class _Machine:
         if self.missing:
             shown = ", ".join([*self.missing][:3]) + (", ..." if len(self.missing) > 3 else "")
             yield f"left out: links to {shown}: no such device in the file"
+        for name, count in self.loops.items():
+            yield f"left out: {count} <{name}> of a device to itself"
 
     def _link(self, kind: str, a: str, b: str, element: Element, mbps: int) -> None:
         there, back = self._terms(element, mbps)

@@ -32,7 +32,8 @@ _MARK = (
 def read(text: str, where: str) -> NetworkRows:
     """Return nodes that are no switches as hosts, by their numbers, and the links.
 
-    Nodes that no line of a link names are left out.
+    Nodes that no line of a link names are left out. So is what follows as many links as the first
+    line says, as there: in HPCC's own file, more links and an explanation.
 
     Raises:
         ConfigError: If a line is no such line; the message has its number.
@@ -47,6 +48,7 @@ def read(text: str, where: str) -> NetworkRows:
     (_, counts), (line, switches), *rest = lines
     nodes, nvswitches, stated = _counts(counts, where)
     _check_whole(switches, f"{where} line {line}")
+    rest, after = rest[:stated], rest[stated:]
     links = [_link(words, f"{where} line {number}", number) for number, words in rest]
     first = {end: each.row.line for each in reversed(links) for end in (each.a, each.b)}
     links, nics = _with_nics(links, set(switches), set(switches[:nvswitches]))
@@ -60,6 +62,11 @@ def read(text: str, where: str) -> NetworkRows:
         notes.append(
             f"line 1 says {format_count(nodes, 'node')} and {format_count(stated, 'link')}; "
             f"links are read of {format_count(len(first), 'node')}, and {len(rest)} of them"
+        )
+    if after:
+        notes.append(
+            f"line 1 says {format_count(stated, 'link')}: what follows them, "
+            f"from line {after[0][0]} on, is passed over"
         )
     if nics:
         notes.append(

@@ -1,13 +1,15 @@
-"""The `topology.json` of P4's tutorials: hosts, switches, and links as lists.
+"""The `topology.json` of P4's tutorials, and P4-Utils' `p4app.json`: hosts, switches, and links.
 
 Source:
     p4lang/tutorials, utils/run_exercise.py: a link is `[node, node, latency, bandwidth]`, of which
     the last two may be missing; a switch's end is like `s1-p2`; a latency without a unit is in ms,
-    a bandwidth in Mbit/s, as in Mininet.
+    a bandwidth in Mbit/s, as in Mininet. P4-Utils: a link is `[node, node, options]`, and
+    `default` has options of all links; a loss is in percent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ringleaf.errors import ConfigError
@@ -16,6 +18,7 @@ from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.located import Located, read_json
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
+_OPTIONS = ("delay", "bw", "loss")
 _MARK = r'\A\s*\{(?=[\s\S]*"hosts"\s*:)(?=[\s\S]*"switches"\s*:)[\s\S]*"links"\s*:\s*\[\s*[\[\]]'
 
 
@@ -28,6 +31,10 @@ def read(text: str, where: str) -> NetworkRows:
     data = read_json(text, where)
     if not isinstance(data, Located):
         raise ConfigError(f"{where}: must be an object with hosts, switches and links")
+    unused: dict[str, None] = {}
+    while "links" not in data and isinstance(inner := _inner(data), Located):
+        unused |= dict.fromkeys(name for name in data if data[name] is not inner)
+        data = inner
     roles = {"hosts": HOST, "switches": SWITCH}
     nodes = [
         NodeRow(name, FileRow(data.line, {"role": role}))
@@ -38,16 +45,22 @@ def read(text: str, where: str) -> NetworkRows:
     links = data.get("links")
     if not isinstance(links, list):
         raise ConfigError(f"{where}: must have a list 'links', got {links!r:.60}")
-    unused = [repr(name) for name in data if name not in (*roles, "links")]
+    usual = data.get("default") or {}
+    if not isinstance(usual, dict):
+        raise ConfigError(f"{where}: default must be options of links, got {usual!r:.60}")
+    rows = tuple(_link(each, usual, switches, data.line, where) for each in links)
+    unused |= dict.fromkeys(name for name in data if name not in (*roles, "links", "default"))
+    for options in (usual, *(each[2] for each in links if isinstance(each[-1], dict))):
+        unused |= dict.fromkeys(name for name in options if name not in _OPTIONS)
     notes = ["ports are numbered by the order of links"]
     if unused:
-        notes.append(f"not used: {', '.join(unused)}")
-    return NetworkRows(
-        tuple(nodes),
-        tuple(_link(each, switches, data.line, where) for each in links),
-        FileRow(data.line, {}),
-        notes=tuple(notes),
-    )
+        notes.append(f"not used: {', '.join(map(repr, unused))}")
+    return NetworkRows(tuple(nodes), rows, FileRow(data.line, {}), notes=tuple(notes))
+
+
+def _inner(data: Located) -> Any:
+    """Return what holds the network: P4-Utils' `topology`, or an older p4app's target."""
+    return data.get("topology", data.get("targets", data.get("multiswitch")))
 
 
 def _names(data: Located, key: str, where: str) -> list[str]:
@@ -57,17 +70,28 @@ def _names(data: Located, key: str, where: str) -> list[str]:
     return list(names)
 
 
-def _link(item: Any, switches: set[str], line: int, where: str) -> LinkRow:
+def _link(
+    item: Any, usual: Mapping[str, Any], switches: set[str], line: int, where: str
+) -> LinkRow:
     if not isinstance(item, list) or not 2 <= len(item) <= 4:
         raise ConfigError(
             f"{where}: a link must be two nodes, a latency and a bandwidth, got {item!r:.60}"
         )
     ends = [_node(str(each), switches) for each in item[:2]]
+    options = {**usual}
+    if len(item) == 3 and isinstance(item[2], Located):
+        line = item[2].line
+        options |= item[2]
+    else:
+        options |= zip(_OPTIONS, item[2:], strict=False)
+    delay, rate, loss = (options.get(name) for name in _OPTIONS)
     values = {}
-    if len(item) > 2 and item[2] is not None:
-        values["delay"] = item[2] if isinstance(item[2], str) else f"{item[2]}ms"
-    if len(item) > 3 and item[3] is not None:
-        values["rate"] = f"{item[3]}M"
+    if delay is not None:
+        values["delay"] = delay if isinstance(delay, str) else f"{delay}ms"
+    if rate is not None:
+        values["rate"] = f"{rate}M"
+    if loss:
+        values["loss"] = f"{loss}%"
     return LinkRow(ends[0], ends[1], FileRow(line, values))
 
 
@@ -77,4 +101,4 @@ def _node(end: str, switches: set[str]) -> str:
     return name if dash and name in switches and port.isdecimal() else end
 
 
-FORMAT = TopologyFormat("topologies of P4's tutorials", (".json",), _MARK, read)
+FORMAT = TopologyFormat("topologies of P4's tutorials and P4-Utils", (".json",), _MARK, read)
