@@ -74,7 +74,7 @@ def _strides(graph: nx.Graph[str], count: int) -> tuple[Cycle, ...]:
     from ringleaf.topologies.switching.strides import PAPER, RULES, candidates
 
     racks: dict[str, list[int]] = {}
-    for number, host in enumerate(hosts(graph)[:count]):
+    for number, host in enumerate(hosts(graph)):
         racks.setdefault(attachment(graph, host), []).append(number)
     own = list(racks.values())
     if len(own) < 2:

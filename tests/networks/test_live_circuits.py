@@ -263,7 +263,7 @@ def test_helios_changes_circuits_of_a_live_network_and_the_next_run_begins_anew(
         topo=TOPOLOGY,
         net="mininet",
         algo="hierring",
-        size="512K,1M",
+        size="1M,2M",  # so long that circuits come up within each, however busy the machine is
         circuits="helios,period=20us,dead=5us",
         figures="no",
         out=str(tmp_path),
