@@ -122,6 +122,7 @@ def test_topoopts_rings_and_ways() -> None:
 
     assert {(b - a) % 12 for a, b in found.ports} == {1, 5}
     assert len(found.ports) == 24
+    assert found.rings == {tuple(range(12)): (1, 5)}
     ways = [found.following[0, there] for there in (1, 3, 5, 6, 10)]
     assert ways == [1, 1, 5, 1, 5]
 
@@ -156,6 +157,7 @@ def test_topoopts_groups_of_one_rack_take_their_shares_of_its_ports() -> None:
     steps = {(b - a) % 5 for a, b in found.ports if max(a, b) < 5}
     assert steps == {1, 2}  # of 5, the candidate nearest to the square root of 5 is 2
     assert {pair for pair in found.ports if max(pair) >= 5} == {(0, 5), (5, 6), (6, 0)}
+    assert found.rings == {(0, 1, 2, 3, 4): (1, 2), (0, 5, 6): (1,)}
 
 
 def test_topoopts_release_has_rings_alone_at_strides_of_a_geometric_row() -> None:
