@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.setup.placing import on_rings
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
@@ -88,11 +89,9 @@ def test_meetings_are_alike_if_their_rings_are() -> None:
     def form(*ranks: int) -> Form:
         return scheduling.form(MatchedWork(CalledCollective.ALLREDUCE, ranks, (0,) * 3, 4))
 
-    assert [each.cycles for *_, each in (form(0, 1, 2), form(3, 4, 5), form(6, 7, 8))] == [
-        ((1, 0, 2), (1, 2, 0)),
-        ((0, 1, 2),),
-        (),
-    ]
+    cycles = (((1, 0, 2), (1, 2, 0)), ((0, 1, 2),), ())
+    forms = form(0, 1, 2), form(3, 4, 5), form(6, 7, 8)
+    assert [each for *_, each in forms] == [GridEmbedding(each) for each in cycles]
     assert form(9, 10, 11) not in (form(0, 1, 2), form(3, 4, 5))
 
 
@@ -104,7 +103,13 @@ def test_ranks_of_a_rack_follow_one_another_in_each_ring() -> None:
 
 def test_sums_over_rings_of_groups_are_exact_and_take_half_as_long() -> None:
     """Four ranks that share a layer add up four tensors, of which each sends 3/2, on two ports."""
-    small = {"workload": "llm", "layers": 1, "hidden": 256, "heads": 4, "sequence": 1024}
+    small: dict[str, Any] = {
+        "workload": "llm",
+        "layers": 1,
+        "hidden": 256,
+        "heads": 4,
+        "sequence": 1024,
+    }
     one_port_ps = 4 * 3 * (1024 * 256 * 2) * 8 * PS_PER_S // 2 // 10**11
     times = {}
     for algo in ("ring", "strides"):
