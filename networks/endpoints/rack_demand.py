@@ -100,8 +100,10 @@ class RackDemand:
         done[: len(self._seen)] -= self._seen
         left = posted - acked
         self._seen = acked
-        active = np.unique(ends[(done > 0) | (left > 0)], axis=0)
-        pairs = [(int(src), int(dst)) for src, dst in active]
+        src, dst = ends[(done > 0) | (left > 0)].T
+        hosts = len(self._rack_of)
+        active = np.unique(src * hosts + dst)  # of numbers in less time than of pairs
+        pairs = list(zip(*(each.tolist() for each in np.divmod(active, hosts)), strict=True))
         return self._by_rack(ends, done), self._by_rack(ends, left), pairs
 
     def _by_rack(self, ends: Words, sizes: Words) -> Matrix:
