@@ -160,6 +160,16 @@ def test_topoopts_groups_of_one_rack_take_their_shares_of_its_ports() -> None:
     assert found.rings == {(0, 1, 2, 3, 4): (1, 2), (0, 5, 6): (1,)}
 
 
+def test_topoopts_groups_leave_one_another_a_port_for_a_ring() -> None:
+    """Nine of ten bytes are of the ring of four: two of two ports, but for the pairs."""
+    nothing = matrix("")
+    known = Planned(free={(0, 1, 2, 3): 18, (0, 2): 1, (1, 3): 1}, fixed=nothing, whole=nothing)
+    found = topoopt.decide(replace(demand(2, has_core=False), planned=known), 0)
+
+    assert found.ports == ports("01 12 23 30 02 20 13 31")
+    assert found.rings == {(0, 1, 2, 3): (1,), (0, 2): (1,), (1, 3): (1,)}
+
+
 def test_topoopts_release_has_rings_alone_at_strides_of_a_geometric_row() -> None:
     """With 16 racks and four ports the candidates from 1, 2.5, 6.1 and 15 on are taken."""
     found = topoopt_release.decide(demand(4, racks=16, steps=(EVEN,), has_core=False), 0)

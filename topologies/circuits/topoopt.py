@@ -7,6 +7,7 @@ Source:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -61,17 +62,22 @@ def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
 def _joined(demand: CircuitDemand, groups: Groups, count: int, first: Sequence[Pair]) -> Circuits:
     """Return one-way circuits: the first ones, rings of each group, and matchings.
 
-    A group's rings are its share of all bytes that its racks reduce, and at least one.
+    A group's rings are its share of all bytes that its racks reduce; and at least one, for which a
+    rack's other groups leave it a port.
     """
     links, rings_by_group = list(first), dict[tuple[int, ...], tuple[int, ...]]()
     left = [demand.optical - sum(src == rack for src, _ in links) for rack in range(demand.racks)]
     own = [
         sum(size for group, size in groups.items() if rack in group) for rack in range(len(left))
     ]
+    others = Counter(rack for group in groups for rack in group)  # that have no rings yet
     for group, size in sorted(groups.items(), key=lambda each: (-each[1], each[0])):
+        others.subtract(group)
         most = max(own[rack] for rack in group)
         share = ceil(Fraction(count * size, most)) if most else count
-        rings = min(max(share, 1), len(candidates(len(group))), *(left[rack] for rack in group))
+        spare = min(left[rack] - others[rack] for rack in group)
+        least = min(1, *(left[rack] for rack in group))
+        rings = max(min(share, spare, len(candidates(len(group)))), least)
         if rings:
             rings_by_group[group] = tuple(by_paper(len(group), rings))
             for stride in rings_by_group[group]:
