@@ -149,7 +149,10 @@ def test_topoopt_joins_groups_that_would_not_reach_one_another_by_a_ring_of_all(
 
 
 def test_topoopts_groups_of_one_rack_take_their_shares_of_its_ports() -> None:
-    """Rack 0 reduces 6 bytes with 1 to 4, and 3 with 5 and 6: 2 of 3 ports, and 1."""
+    """Rack 0 reduces 6 bytes with 1 to 4, and 3 with 5 and 6: 2 of 3 ports, and 1.
+
+    Of as many bytes with each of two groups, both have two of four ports.
+    """
     nothing = matrix("", 7)
     known = Planned(free={(0, 1, 2, 3, 4): 6, (0, 5, 6): 3}, fixed=nothing, whole=nothing)
     found = topoopt.decide(replace(demand(3, racks=7, has_core=True), planned=known), 0)
@@ -158,6 +161,9 @@ def test_topoopts_groups_of_one_rack_take_their_shares_of_its_ports() -> None:
     assert steps == {1, 2}  # of 5, the candidate nearest to the square root of 5 is 2
     assert {pair for pair in found.ports if max(pair) >= 5} == {(0, 5), (5, 6), (6, 0)}
     assert found.rings == {(0, 1, 2, 3, 4): (1, 2), (0, 5, 6): (1,)}
+    known = Planned(free={(0, 1, 2, 3, 4): 6, (0, 5, 6, 7, 8): 6}, fixed=nothing, whole=nothing)
+    found = topoopt.decide(replace(demand(4, racks=9, has_core=True), planned=known), 0)
+    assert found.rings == {(0, 1, 2, 3, 4): (1, 2), (0, 5, 6, 7, 8): (1, 2)}
 
 
 def test_topoopts_groups_leave_one_another_a_port_for_a_ring() -> None:
