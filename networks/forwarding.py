@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import invert, neg, pos
 from typing import Any
 
 import finsy as fy
@@ -16,6 +17,7 @@ from ringleaf.core.arena import Fields, Words
 from ringleaf.core.headers import PRIORITIES
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.errors import ConfigError
+from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
 from ringleaf.switches.p4runtime.table_rows import Item, TableRows, entities_of
 from ringleaf.topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
 from ringleaf.topologies.arrays import SwitchArrays
@@ -26,6 +28,7 @@ from ringleaf.topologies.routing import dealt, routes
 
 FORWARDING_TABLES = ("ipv4_lpm", "ecmp_nexthop", "detours", "ecn_threshold")
 FORWARD, ECMP = 0, 1
+VERBS: Mapping[str, Callable[[Any], Any]] = {DELETE: neg, MODIFY: invert, INSERT: pos}
 TELEMETRY_PROGRAM = "hpcc"
 CALLS = (("forward", ("port", "dmac")), ("ecmp", ("base", "count", "salt")))
 """The actions of routes, with their parameters."""
@@ -128,15 +131,15 @@ class Forwarding:
 
 def route_updates(before: Sequence[Item], after: Sequence[Item]) -> list[fy.P4TableEntry]:
     """Return the updates, with finsy's verbs, by which a switch's routes become others."""
-    old, new = _by_match(before), _by_match(after)
-    return [
-        *(-_entity(*each) for key, each in old.items() if key not in new),
-        *(~_entity(*each) for key, each in new.items() if key in old and each[1] != old[key][1]),
-        *(+_entity(*each) for key, each in new.items() if key not in old),
-    ]
+    changes = route_changes(by_match(before), by_match(after))
+    return [VERBS[verb](_entity(item, content)) for verb, item, content in changes]
 
 
-def _by_match(items: Sequence[Item]) -> dict[tuple[object, ...], tuple[Item, Any]]:
+Written = Mapping[tuple[object, ...], tuple[Item, Any]]
+"""Entries by what they match: the rows that each is of and its content; or itself, twice."""
+
+
+def by_match(items: Iterable[Item]) -> Written:
     """Return each entry's rows and content, or the entity itself twice, by what it matches."""
     written: dict[tuple[object, ...], tuple[Item, Any]] = {}
     for item in items:
@@ -145,6 +148,18 @@ def _by_match(items: Sequence[Item]) -> dict[tuple[object, ...], tuple[Item, Any
         else:
             written[item.table_id, *sorted((item.match or {}).items())] = item, item
     return written
+
+
+def route_changes(old: Written, new: Written) -> list[tuple[str, Item, Any]]:
+    """Return the changes by which a switch's routes become others.
+
+    Each has its verb, and the rows and the content, or the entity, that it is of.
+    """
+    return [
+        *((DELETE, *each) for key, each in old.items() if key not in new),
+        *((MODIFY, *each) for key, each in new.items() if key in old and each[1] != old[key][1]),
+        *((INSERT, *each) for key, each in new.items() if key not in old),
+    ]
 
 
 def _entity(item: Item, content: Any) -> fy.P4TableEntry:

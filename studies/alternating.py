@@ -31,7 +31,11 @@ RANKS, LAYERS, BATCH = 16, 4, 8
 HEADS = 40
 """Attention heads of gpt13b, which the tp ranks of a layer share."""
 
-CIRCUITS = {"topo": "circuits,racks=16,hosts=1,optical=4,core=0", "circuits": "topoopt"}
+CIRCUITS = {
+    "topo": "circuits,racks=16,hosts=1,optical=4,core=0",
+    "circuits": "topoopt",
+    "algo": "strides",  # over all rings that a group has
+}
 FAT_TREE = {"topo": "fattree,k=4,rate=133.33G"}
 """128 ports of 100 Gbit/s are as dear as 96 of 133.3 (docs/circuits.md)."""
 

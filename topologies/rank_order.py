@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -69,17 +70,24 @@ def _strides(graph: nx.Graph[str], count: int) -> tuple[Cycle, ...]:
 
     The graph's `strides` names the rule by which their controller takes them.
     """
-    from ringleaf.topologies.graph import circuits
+    from ringleaf.topologies.graph import attachment, hosts
     from ringleaf.topologies.switching.strides import PAPER, RULES, candidates
 
-    racks = len({end for ends in circuits(graph) for end in ends})
+    racks: dict[str, list[int]] = {}
+    for number, host in enumerate(hosts(graph)):
+        racks.setdefault(attachment(graph, host), []).append(number)
+    own = list(racks.values())
+    if len(own) < 2:
+        return (tuple(range(count)),)
     choose = RULES[graph.graph.get("strides", PAPER)]
-    rings = choose(racks, min(graph.graph["optical"], len(candidates(racks))))
-    own = count // racks
-    return tuple(
-        tuple(step * stride % racks * own + host for step in range(racks) for host in range(own))
-        for stride in rings
-    )
+    rings = choose(len(own), min(graph.graph["optical"], len(candidates(len(own)))))
+    return tuple(around(own, stride) for stride in rings)
+
+
+def around(racks: Sequence[Sequence[int]], stride: int) -> Cycle:
+    """Return a way round racks at a stride, coprime to their number, by all members of each."""
+    steps = range(len(racks))
+    return tuple(each for step in steps for each in racks[step * stride % len(racks)])
 
 
 def near_order(graph: nx.Graph[str], count: int) -> Cycle:

@@ -14,6 +14,9 @@ from ringleaf.topologies.arrays import Distances, Numbers, SwitchArrays
 
 Ports = tuple[int, ...]
 
+FEW_LEAVES = 32
+"""Of so many leaves Python finds equal ones in less time than NumPy."""
+
 
 @dataclass(frozen=True, slots=True)
 class PortSets:
@@ -194,9 +197,16 @@ def _distinct(allowed: npt.NDArray[np.bool_], ports: Numbers) -> tuple[list[Port
     if not allowed.size:
         return [()], np.zeros(len(allowed), np.int64)
     packed = np.ascontiguousarray(np.packbits(allowed, axis=1))
-    whole = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, example, of_leaf = np.unique(whole, return_index=True, return_inverse=True)
-    return [tuple(ports[allowed[leaf]].tolist()) for leaf in example.tolist()], of_leaf
+    if len(packed) <= FEW_LEAVES:
+        masks = [mask.tobytes() for mask in packed]
+        place = {mask: place for place, mask in enumerate(sorted(set(masks)))}
+        of_leaf = np.array([place[mask] for mask in masks], np.int64)
+        examples = [masks.index(mask) for mask in place]
+    else:
+        whole = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+        _, example, of_leaf = np.unique(whole, return_index=True, return_inverse=True)
+        examples = example.tolist()
+    return [tuple(ports[allowed[leaf]].tolist()) for leaf in examples], of_leaf
 
 
 def _with_own(arrays: SwitchArrays, switch: int, sets: list[Ports], of_leaf: Numbers) -> PortSets:

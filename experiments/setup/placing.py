@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,13 @@ from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.rank_order import reordered
 from ringleaf.experiments.spec.kinds import GIVEN, SHUFFLED, TOPOLOGY
-from ringleaf.topologies.rank_order import host_cycles, host_grid
+from ringleaf.topologies.rank_order import around, host_cycles, host_grid
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from ringleaf.collectives.schedule import Schedule
+    from ringleaf.topologies.switching.plan import Circuits
 
 
 def embedding_of(graph: nx.Graph[str], ranks: int) -> GridEmbedding:
@@ -23,6 +24,19 @@ def embedding_of(graph: nx.Graph[str], ranks: int) -> GridEmbedding:
     sizes, order = host_grid(graph, ranks)
     is_torus = bool(sizes) and graph.graph["routing"] == "dimension_order"
     return GridEmbedding(host_cycles(graph, ranks), sizes, order, is_torus)
+
+
+def on_rings(racks: Sequence[int], circuits: Circuits) -> GridEmbedding:
+    """Return the ways of ranks round all rings that circuits make for their racks; if any.
+
+    Args:
+        racks: The rack of each rank.
+        circuits: The circuits that are up.
+    """
+    group = tuple(sorted(set(racks)))
+    own = [[place for place, each in enumerate(racks) if each == rack] for rack in group]
+    strides = circuits.rings.get(group, ())
+    return GridEmbedding(tuple(around(own, stride) for stride in strides))
 
 
 def placed(

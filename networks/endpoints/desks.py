@@ -25,6 +25,11 @@ Key = tuple[object, ...]
 """All that the schedule of a meeting depends on."""
 
 
+def usual_form(meeting: MatchedWork) -> Key:
+    """Return what the schedule of a meeting depends on, wherever its ranks are."""
+    return meeting.call, len(meeting.ranks), meeting.root
+
+
 class RankTeam(NamedTuple):
     """Ranks that meet again and again."""
 
@@ -47,6 +52,7 @@ class Score:
         until_acked: Whether a message is on the wire until it is acknowledged, as a flow is; else
             until its last byte is there.
         slowness: The times at which ranks compute more slowly.
+        form_of: Returns all that the schedule of a meeting depends on, besides its elements.
     """
 
     matched: Matched
@@ -56,6 +62,7 @@ class Score:
     queue_pairs: int = 1
     until_acked: bool = False
     slowness: Slowness | None = None
+    form_of: Callable[[MatchedWork], Key] = usual_form
 
 
 def find_teams(matched: Matched) -> list[RankTeam]:

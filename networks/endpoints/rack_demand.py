@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -99,8 +100,10 @@ class RackDemand:
         done[: len(self._seen)] -= self._seen
         left = posted - acked
         self._seen = acked
-        active = np.unique(ends[(done > 0) | (left > 0)], axis=0)
-        pairs = [(int(src), int(dst)) for src, dst in active]
+        src, dst = ends[(done > 0) | (left > 0)].T
+        hosts = len(self._rack_of)
+        active = np.unique(src * hosts + dst)  # of numbers in less time than of pairs
+        pairs = list(zip(*(each.tolist() for each in np.divmod(active, hosts)), strict=True))
         return self._by_rack(ends, done), self._by_rack(ends, left), pairs
 
     def _by_rack(self, ends: Words, sizes: Words) -> Matrix:
@@ -117,15 +120,54 @@ class RackDemand:
             elements: Elements of a rank's tensor.
             itemsize: Bytes of an element.
         """
-        racks = self._rack_of[np.array(nodes, np.int64)]
-        steps = bytes_by_step(schedule, racks, self._racks, elements, itemsize)
-        if not steps:
-            return Planned()
-        whole: Matrix = np.sum(steps, axis=0, dtype=np.int64)
-        if schedule.collective is not Collective.ALLREDUCE:
-            return Planned(steps, fixed=whole, whole=whole)
-        free = {tuple(range(self._racks)): int(whole.sum())}
-        return Planned(steps, free, fixed=np.zeros_like(whole), whole=whole)
+        traffic = PlannedTraffic(self._racks)
+        steps = traffic.add(schedule, self._rack_of[np.array(nodes, np.int64)], elements, itemsize)
+        return traffic.planned(steps) if steps else Planned()
+
+
+class PlannedTraffic:
+    """Adds up the bytes that schedules will send between racks, before they are run.
+
+    Args:
+        racks: Number of racks.
+    """
+
+    def __init__(self, racks: int) -> None:
+        self._racks = racks
+        self._free = Counter[tuple[int, ...]]()
+        self._fixed: Matrix = np.zeros((racks, racks), np.int64)
+        self._whole = self._fixed.copy()
+
+    def add(
+        self, schedule: Schedule, rack_of: Words, elements: int, itemsize: int, times: int = 1
+    ) -> list[Matrix]:
+        """Add a schedule that will be run some times; return the bytes of each of its steps, once.
+
+        An allreduce that needs servers can't go in any order: its bytes are fixed.
+
+        Args:
+            schedule: The schedule.
+            rack_of: (nodes,) the rack of each of its nodes, ranks first; or of more.
+            elements: Elements of a rank's tensor.
+            itemsize: Bytes of an element.
+            times: The number of times.
+        """
+        steps = bytes_by_step(schedule, rack_of, self._racks, elements, itemsize)
+        sent = times * sum(steps, np.zeros_like(self._whole))
+        self._whole += sent
+        if schedule.collective is not Collective.ALLREDUCE or schedule.servers:
+            self._fixed += sent
+        elif sent.any():
+            self._free[tuple(np.unique(rack_of[: schedule.ranks]).tolist())] += int(sent.sum())
+        return steps
+
+    def planned(self, steps: Sequence[Matrix] = ()) -> Planned:
+        """Return all that was added, as a controller is told of it.
+
+        Args:
+            steps: The bytes of each step, where there is one schedule.
+        """
+        return Planned(steps, self._free, self._fixed, self._whole)
 
 
 def bytes_by_step(

@@ -75,8 +75,9 @@ class WorkDirector:
         self._done = self._done_elements = 0
         teams = find_teams(score.matched)
         self._place = {team: place for place, team in enumerate(teams)}
-        keys = [self._key(number) for number in range(len(self._meetings))]
-        about = list(zip(keys, self._elements, strict=True))
+        forms = map(score.form_of, self._meetings)
+        self._keys = list(zip(forms, self._elements, strict=True))
+        about = list(zip(self._keys, self._elements, strict=True))
         self._desks = make_desks(endpoints, score, teams, about)
         self._changed: dict[int, None] = {}  # desks that may start something, in order
         self._host_of = {
@@ -187,8 +188,7 @@ class WorkDirector:
         return operation
 
     def _key(self, number: int) -> Key:
-        meeting = self._meetings[number]
-        return meeting.call, len(meeting.ranks), meeting.root, self._elements[number]
+        return self._keys[number]
 
     # What happens at once, on one host.
 

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from ringleaf.networks.live.members import HostProcess, Members, hear, listen, say
+from ringleaf.networks.live.processes import hurry
 
 NS_PER_S = 10**9
 
@@ -40,7 +41,7 @@ class ControlProcess:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             members = stack.enter_context(Members())
-            self._member = members.fork(self._name, "process", self._be)
+            self._member = members.fork(self._name, "process", self._hurried)
             self._await("ready")
             self._stack = stack.pop_all()
         return self
@@ -56,6 +57,11 @@ class ControlProcess:
                 say(self._member.control, {"settle": True})
                 while "settled" not in hear(self._member):
                     pass  # it has asked for something, and the run was over
+
+    def _hurried(self, control: socket.socket) -> None:
+        """Be the process, at the priority of the hosts and switches that it keeps up with."""
+        hurry()
+        self._be(control)
 
     @property
     def watched(self) -> dict[int, str]:

@@ -14,9 +14,15 @@ from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.holdings import Updates
 from ringleaf.ina.table_updates import changed
-from ringleaf.networks.forwarding import Forwarding, program_entities, route_updates
+from ringleaf.networks.forwarding import (
+    Forwarding,
+    Written,
+    by_match,
+    program_entities,
+    route_changes,
+)
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.switches.p4runtime.table_rows import Item
+from ringleaf.switches.p4runtime.table_rows import Item, TableRows
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.topologies.graph import neighbors, switches
@@ -29,12 +35,29 @@ def load_program(path: Path) -> Program:
     return Program.load(path)
 
 
+Message = tuple[str, Any]
+"""A P4Runtime message, with its verb."""
+
+
 @dataclass(frozen=True, slots=True)
-class RouteStep:
-    """A switch's new routes, and the P4Runtime messages, with their verbs, that lead to them."""
+class WrittenRoutes:
+    """A switch's routes, and their entries by what they match."""
 
     rows: list[Item]
-    messages: list[tuple[str, Any]]
+    entries: Written
+
+    @classmethod
+    def of(cls, rows: list[Item]) -> WrittenRoutes:
+        """Return routes with their entries."""
+        return cls(rows, by_match(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class RouteStep:
+    """A switch's new routes, and the messages that lead to them."""
+
+    routes: WrittenRoutes
+    messages: list[Message]
 
 
 class SwitchSet:
@@ -68,10 +91,12 @@ class SwitchSet:
         }
         self.switches: dict[str, Switch] = {}
         self.items: dict[str, list[Item]] = {}
-        self._routes: dict[str, list[Item]] = {}  # which come first of a switch's items
+        self._routes: dict[str, WrittenRoutes] = {}  # which come first of a switch's items
         self._forwarding: Forwarding | None = None
         self._keys: dict[str, Hashable] = {}
         self._steps: dict[tuple[str, Hashable, Hashable], RouteStep] = {}
+        self._known: dict[tuple[str, Hashable], WrittenRoutes] = {}  # by switch and key
+        self._messages: dict[Hashable, Any] = {}  # by program, verb, table and content of an entry
 
     def make(self, store: Store, seed: int, table: RouteTable) -> None:
         """Make the switches, and write their entities: those of routes, or those assigned.
@@ -87,7 +112,7 @@ class SwitchSet:
             own = options.assigned[name].entities if name in options.assigned else None
             usual = [*rows[name], *program_entities(options.switch_program, graph, name)]
             if own is None:
-                self._routes[name] = rows[name]
+                self._routes[name] = WrittenRoutes.of(rows[name])
             self.items[name] = usual if own is None else list(own)
             ports = len(neighbors(graph, name))
             switch = Switch(program, store, ports=ports, name=name, seed=seed + number)
@@ -136,15 +161,29 @@ class SwitchSet:
         ]
         moving = [step for step in steps if step[2] is None or step[1] != step[2]]
         new = [step for step in moving if None in step or step not in self._steps]
-        rows = self._forwarding_of(graph).rows(table, [name for name, _, _ in new])
+        unknown = [name for name, _, key in new if key is None or (name, key) not in self._known]
+        rows = self._forwarding_of(graph).rows(table, unknown)
+        for name in unknown:
+            self._known[name, keys[name] if keys else None] = WrittenRoutes.of(rows[name])
         for step in new:
-            name = step[0]
-            updates = route_updates(self._routes[name], rows[name])
-            encode = self.programs[name].encoder.encode
-            self._steps[step] = RouteStep(rows[name], [encode(each) for each in updates])
+            name, _, key = step
+            routes = self._known[name, key]
+            changes = route_changes(self._routes[name].entries, routes.entries)
+            messages = [self._message(self.programs[name], *each) for each in changes]
+            self._steps[step] = RouteStep(routes, messages)
         for step in moving:
             self._take(step[0], self._steps[step])
             self._keys[step[0]] = step[2]
+
+    def _message(self, program: Program, verb: str, item: Item, content: Any) -> Message:
+        """Return the message of a change of a route; those of equal ones are the same."""
+        encode = program.encoder.encode
+        if not isinstance(item, TableRows):
+            return verb, encode(item)[1]
+        key = id(program), verb, item.table, (*item.match,), content
+        if key not in self._messages:
+            self._messages[key] = encode(item.entity(content))[1]
+        return verb, self._messages[key]
 
     def _forwarding_of(self, graph: nx.Graph[str]) -> Forwarding:
         """Return what makes a topology's rows: of the last one that was asked for."""
@@ -155,8 +194,8 @@ class SwitchSet:
     def _take(self, name: str, step: RouteStep) -> None:
         """Write the messages by which a switch's routes become others."""
         self.switches[name].write_messages(step.messages)
-        self.items[name] = [*step.rows, *self.items[name][len(self._routes[name]) :]]
-        self._routes[name] = step.rows
+        self.items[name] = [*step.routes.rows, *self.items[name][len(self._routes[name].rows) :]]
+        self._routes[name] = step.routes
 
     def renew(self, name: str, store: Store) -> Switch:
         """Make a switch anew, with the entities that it has, and return it.

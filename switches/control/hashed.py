@@ -25,8 +25,10 @@ _MIX = np.uint64(MIX)
 _U32 = np.uint64(32)
 
 
-def lay_groups(rows: Fields, masks: Fields, start: int) -> tuple[int, Fields]:
-    """Return the number of groups; and their descriptions, followed by their hash tables.
+def lay_groups(rows: Fields, masks: Fields, start: int) -> tuple[int, Fields, Words]:
+    """Return the number of groups; their descriptions, followed by their hash tables; rows' places.
+
+    A row's place is that in the image; -1: another one counts.
 
     Args:
         rows: (rows, row words) at least one row, best first. Of rows with equal keys under one mask
@@ -42,13 +44,16 @@ def lay_groups(rows: Fields, masks: Fields, start: int) -> tuple[int, Fields]:
     base = np.cumsum(slots) - slots
     home = _home_of(rows[:, KEYS : KEYS + masks.shape[1]]) & (slots[group] - 1)
     table = np.zeros((int(slots.sum()), rows.shape[1]), np.uint64)
-    table[_settle(home, base[group], slots[group])] = rows
+    settled = _settle(home, base[group], slots[group])
+    table[settled] = rows
     heads = np.zeros((len(groups), GROUP_KEYS + masks.shape[1]), np.uint64)
     best = np.zeros(len(groups), np.uint64)
     np.maximum.at(best, group, rows[:, RANK])
     heads[:, GROUP_RANK], heads[:, GROUP_MASK], heads[:, GROUP_KEYS:] = best, slots - 1, groups
     heads[:, GROUP_ROWS] = start + heads.size + base * rows.shape[1]
-    return len(groups), np.concatenate([heads.ravel(), table.ravel()])
+    places = np.full(len(masks), -1)
+    places[kept] = start + heads.size + settled * rows.shape[1]
+    return len(groups), np.concatenate([heads.ravel(), table.ravel()]), places
 
 
 def empty_group(mask: Sequence[int], start: int, row_words: int) -> Fields:

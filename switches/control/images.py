@@ -46,6 +46,8 @@ class Image:
         self._own = own  # the table's own number of each action
         self._groups_at: dict[int, int] = {}  # group -> index of its first member's row
         self._member_rows: list[Fields] = []
+        self.places: list[int] = []
+        """The place in the image of each entry's row; -1: it is never met, as another one is."""
 
     def build(self, records_at: int) -> Fields:
         """Return the image; `records_at` is where the entries' records are, 0 for none."""
@@ -71,16 +73,26 @@ class Image:
                 return 0, np.zeros(0, np.uint64)
             return 1, empty_group(self._masks_of_exact(), start, shape.row_words)
         if isinstance(self._entries, EntryColumns):
-            rows, masks = rows_of(self._entries, shape, records_at)
-        else:
-            rows, masks = self._rows_and_masks(self._entries, records_at)
-        return lay_groups(rows, masks, start)
+            count, body, _ = lay_groups(*rows_of(self._entries, shape, records_at), start)
+            return count, body
+        ordered = self._in_order(self._entries)
+        count, body, places = lay_groups(*self._rows_and_masks(ordered, records_at), start)
+        place_of = {
+            id(entry): place for (_, entry), place in zip(ordered, places.tolist(), strict=True)
+        }
+        self.places = [place_of[id(entry)] for entry in self._entries]
+        return count, body
+
+    def rewrite(self, image: Fields, entry: InstalledEntry, place: int, records_at: int) -> None:
+        """Write the row of an entry with another action over the one that it has in an image."""
+        row = self._row(entry, int(image[place + RANK]), records_at)
+        image[place : place + len(row)] = row
 
     def _rows_and_masks(
-        self, entries: Sequence[InstalledEntry], records_at: int
+        self, ordered: Sequence[tuple[int, InstalledEntry]], records_at: int
     ) -> tuple[Fields, Fields]:
-        """Return the entries' rows and the masks of their keys, best first."""
-        shape, ordered = self._shape, self._in_order(entries)
+        """Return the rows of entries with ranks and the masks of their keys, in this order."""
+        shape = self._shape
         rows = np.zeros((len(ordered), shape.row_words), np.uint64)
         masks = np.zeros((len(ordered), shape.key_words), np.uint64)
         for place, (rank, entry) in enumerate(ordered):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ringleaf.core.arena import Fields
 from ringleaf.core.units import format_count
@@ -29,6 +29,23 @@ MOST_KEPT_ENTRIES = 256
 """The entries of a table whose images are kept; those of larger ones take memory."""
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The last image of a table, and where it has each entry.
+
+    Attributes:
+        form: All that places depend on.
+        actions: Each entry's action and arguments.
+        image: The image.
+        places: The place of each entry's row (`Image.places`); empty: they are not known.
+    """
+
+    form: Hashable
+    actions: Sequence[tuple[int, tuple[int, ...]]]
+    image: Fields
+    places: Sequence[int]
+
+
 class TableEntries:
     """The entries of one table of one switch; `profile` is its action profile, if it has one."""
 
@@ -46,6 +63,7 @@ class TableEntries:
         self._columns: EntryColumns | None = None  # all entries, while nobody looks at single ones
         self._made: dict[tuple[Match, int], InstalledEntry] = {}
         self._images: dict[Hashable, Fields] = {}  # by entries, default and place of records
+        self._layout: Layout | None = None
         self._free_records: list[int] = []
         self._references: Counter[ProfileMember | MemberGroup] = Counter()
         self.records = 0  # records (of counter, meter and last hit) ever needed at once
@@ -95,8 +113,29 @@ class TableEntries:
         if key not in self._images:
             if len(self._images) == MOST_KEPT_IMAGES:
                 self._images.clear()
-            self._images[key] = self._lay_out(entries, records_at)
+            self._images[key] = self._rewritten(entries, records_at)
         return self._images[key]
+
+    def _rewritten(self, entries: Sequence[InstalledEntry], records_at: int) -> Fields:
+        """Return the image of entries, most of whose rows are as in the last one.
+
+        An entry's place depends on all keys, but on no action.
+        """
+        image = Image(self._shape, entries, self.default, self._profile, self._own)
+        form = *map(_placing, entries), _content(self.default), records_at
+        actions = [(entry.action, entry.arguments) for entry in entries]
+        before = self._layout
+        if before is None or before.form != form or not before.places:
+            words = image.build(records_at)
+            self._layout = Layout(form, actions, words, image.places)
+            return words
+        words = before.image.copy()
+        pairs = zip(before.actions, actions, entries, before.places, strict=True)
+        for last, now, entry, place in pairs:
+            if now != last and place >= 0:
+                image.rewrite(words, entry, place, records_at)
+        self._layout = Layout(form, actions, words, before.places)
+        return words
 
     def _lay_out(self, entries: Sequence[InstalledEntry] | EntryColumns, records_at: int) -> Fields:
         image = Image(self._shape, entries, self.default, self._profile, self._own)
@@ -280,6 +319,11 @@ def _prefix(match: Match) -> int:
 
 def _show(match: Match) -> str:
     return ", ".join(f"{value:#x}/{mask:#x}" for value, mask in match) or "the default"
+
+
+def _placing(entry: InstalledEntry) -> Hashable:
+    """Return what an entry's place in its table's image depends on, and its record's."""
+    return entry.match, entry.precedence, entry.prefix, entry.counter
 
 
 def _content(entry: InstalledEntry) -> Hashable:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -186,3 +188,31 @@ def test_constant_entries_go_by_their_order() -> None:
     assert argument(table, "constant_table", (0x55, 2)) == 3
     with pytest.raises(ConfigError, match=r"table 'I\.constant_table': entries are constant"):
         table.insert(InstalledEntry(((0, 0), (1, 0xFF)), action("set_constant"), (9,), 1))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 15), masks, st.integers(1, 3), st.integers(0, 255)), max_size=12
+    )
+)
+def test_an_image_with_rewritten_rows_is_as_one_made_anew(
+    steps: list[tuple[int, int, int, int]],
+) -> None:
+    """Entries come, go (an even value), and get other actions, with an image after each step."""
+    table = make_table("ternary_table")
+    known: set[tuple[Match, int]] = set()
+    for address, mask, priority, value in steps:
+        match: Match = ((address & mask, mask), (0, 0), (0, 0))
+        entry = InstalledEntry(match, action("set_ternary"), (value,), priority)
+        if (match, priority) not in known:
+            known.add((match, priority))
+            table.insert(entry)
+        elif value % 2:
+            table.modify(entry)
+        else:
+            known.discard((match, priority))
+            table.delete(entry)
+        again = make_table("ternary_table")
+        for each in table.entries:
+            again.insert(replace(each))
+        assert table.image(0).tolist() == again.image(0).tolist()

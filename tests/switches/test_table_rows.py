@@ -221,7 +221,7 @@ def test_rows_lie_where_one_after_the_other_would_put_them(pairs: list[tuple[int
     assert rows[0, RANK] == 9
     assert KEYS == 3
 
-    count, image = lay_groups(rows, masks, start=100)
+    count, image, places = lay_groups(rows, masks, start=100)
 
     at = count * (GROUP_KEYS + 1)
     for number, group in enumerate(dict.fromkeys(group for group, _ in pairs)):
@@ -242,3 +242,7 @@ def test_rows_lie_where_one_after_the_other_would_put_them(pairs: list[tuple[int
         assert head.tolist() == [9, slots - 1, 100 + at, group]
         at += 5 * slots
     assert image.size == at
+    firsts = [pairs.index(pair) == number for number, pair in enumerate(pairs)]
+    assert (places >= 0).tolist() == firsts
+    for number in np.flatnonzero(firsts).tolist():
+        assert image[places[number] - 100 :][:5].tolist() == rows[number].tolist()

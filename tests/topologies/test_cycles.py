@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.experiments.setup.network import keep_hosts
 from ringleaf.topologies import registry
 from ringleaf.topologies.cycles import grid_cycles
 from ringleaf.topologies.graph import hosts
@@ -141,3 +142,10 @@ def test_the_given_order_of_a_leaf_spine_is_near() -> None:
     graph = registry.build("leafspine,leaves=3,spines=2,hosts=4")
     assert host_cycles(graph, 12) == (tuple(range(12)),)
     assert near_order(graph, 7) == tuple(range(7))
+
+
+def test_rings_of_circuits_are_of_the_racks_that_have_hosts() -> None:
+    """Of three racks, one of which has one host alone, rings go at strides of 1 and 2."""
+    graph = keep_hosts(registry.build("circuits,racks=4,hosts=2,optical=2"), 5)
+    assert host_cycles(graph, 5) == ((0, 1, 2, 3, 4), (0, 1, 4, 2, 3))
+    assert host_cycles(keep_hosts(graph, 2), 2) == ((0, 1),)

@@ -122,6 +122,7 @@ def test_topoopts_rings_and_ways() -> None:
 
     assert {(b - a) % 12 for a, b in found.ports} == {1, 5}
     assert len(found.ports) == 24
+    assert found.rings == {tuple(range(12)): (1, 5)}
     ways = [found.following[0, there] for there in (1, 3, 5, 6, 10)]
     assert ways == [1, 1, 5, 1, 5]
 
@@ -148,7 +149,10 @@ def test_topoopt_joins_groups_that_would_not_reach_one_another_by_a_ring_of_all(
 
 
 def test_topoopts_groups_of_one_rack_take_their_shares_of_its_ports() -> None:
-    """Rack 0 reduces 6 bytes with 1 to 4, and 3 with 5 and 6: 2 of 3 ports, and 1."""
+    """Rack 0 reduces 6 bytes with 1 to 4, and 3 with 5 and 6: 2 of 3 ports, and 1.
+
+    Of as many bytes with each of two groups, both have two of four ports.
+    """
     nothing = matrix("", 7)
     known = Planned(free={(0, 1, 2, 3, 4): 6, (0, 5, 6): 3}, fixed=nothing, whole=nothing)
     found = topoopt.decide(replace(demand(3, racks=7, has_core=True), planned=known), 0)
@@ -156,6 +160,20 @@ def test_topoopts_groups_of_one_rack_take_their_shares_of_its_ports() -> None:
     steps = {(b - a) % 5 for a, b in found.ports if max(a, b) < 5}
     assert steps == {1, 2}  # of 5, the candidate nearest to the square root of 5 is 2
     assert {pair for pair in found.ports if max(pair) >= 5} == {(0, 5), (5, 6), (6, 0)}
+    assert found.rings == {(0, 1, 2, 3, 4): (1, 2), (0, 5, 6): (1,)}
+    known = Planned(free={(0, 1, 2, 3, 4): 6, (0, 5, 6, 7, 8): 6}, fixed=nothing, whole=nothing)
+    found = topoopt.decide(replace(demand(4, racks=9, has_core=True), planned=known), 0)
+    assert found.rings == {(0, 1, 2, 3, 4): (1, 2), (0, 5, 6, 7, 8): (1, 2)}
+
+
+def test_topoopts_groups_leave_one_another_a_port_for_a_ring() -> None:
+    """Nine of ten bytes are of the ring of four: two of two ports, but for the pairs."""
+    nothing = matrix("")
+    known = Planned(free={(0, 1, 2, 3): 18, (0, 2): 1, (1, 3): 1}, fixed=nothing, whole=nothing)
+    found = topoopt.decide(replace(demand(2, has_core=False), planned=known), 0)
+
+    assert found.ports == ports("01 12 23 30 02 20 13 31")
+    assert found.rings == {(0, 1, 2, 3): (1,), (0, 2): (1,), (1, 3): (1,)}
 
 
 def test_topoopts_release_has_rings_alone_at_strides_of_a_geometric_row() -> None:

@@ -7,7 +7,7 @@ Source:
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
 
 from ringleaf.topologies.switching.hedera import estimate
@@ -36,11 +36,14 @@ def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
 
 def between_racks(demand: CircuitDemand) -> dict[Pair, Fraction]:
     """Return the natural demand of each two racks, in rates of a NIC."""
-    total: dict[Pair, Fraction] = defaultdict(Fraction)
+    counts: Counter[tuple[Pair, tuple[int, int]]] = Counter()  # flows, by their racks and share
     for (src, dst), share in zip(demand.flows, estimate(demand.flows), strict=True):
         pair = demand.rack_of[src], demand.rack_of[dst]
         if pair[0] != pair[1]:
-            total[pair] += share
+            counts[pair, share.as_integer_ratio()] += 1
+    total: dict[Pair, Fraction] = defaultdict(Fraction)
+    for (pair, ratio), count in counts.items():
+        total[pair] += count * Fraction(*ratio)
     return dict(total)
 
 

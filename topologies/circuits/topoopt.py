@@ -7,7 +7,9 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 
@@ -51,28 +53,35 @@ def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     count = rings_of(demand.optical, reduced, reduced + int(demand.fixed.sum()))
     if list(groups) == [everyone] and count == demand.optical:
         return rings_at(demand.racks, by_paper(demand.racks, count))
-    links = _joined(demand, groups, count, [])
-    if not demand.has_core and not _reach_one_another(demand.racks, links):
-        links = _joined(demand, groups, count, _ring(everyone, 1))
-    return from_links(links)
+    circuits = _joined(demand, groups, count, [])
+    if not demand.has_core and not _reach_one_another(demand.racks, circuits.ports):
+        return _joined(demand, groups, count, _ring(everyone, 1))
+    return circuits
 
 
-def _joined(demand: CircuitDemand, groups: Groups, count: int, first: Sequence[Pair]) -> list[Pair]:
-    """Return one-way links: the first ones, rings of each group, and matchings.
+def _joined(demand: CircuitDemand, groups: Groups, count: int, first: Sequence[Pair]) -> Circuits:
+    """Return one-way circuits: the first ones, rings of each group, and matchings.
 
-    A group's rings are its share of all bytes that its racks reduce, and at least one.
+    A group's rings are its share of all bytes that its racks reduce; and at least one, for which a
+    rack's other groups leave it a port.
     """
-    links = list(first)
+    links, rings_by_group = list(first), dict[tuple[int, ...], tuple[int, ...]]()
     left = [demand.optical - sum(src == rack for src, _ in links) for rack in range(demand.racks)]
     own = [
         sum(size for group, size in groups.items() if rack in group) for rack in range(len(left))
     ]
+    others = Counter(rack for group in groups for rack in group)  # that have no rings yet
     for group, size in sorted(groups.items(), key=lambda each: (-each[1], each[0])):
+        others.subtract(group)
         most = max(own[rack] for rack in group)
         share = ceil(Fraction(count * size, most)) if most else count
-        rings = min(max(share, 1), len(candidates(len(group))), *(left[rack] for rack in group))
-        for stride in by_paper(len(group), rings) if rings else ():
-            links += _ring(group, stride)
+        spare = min(left[rack] - others[rack] for rack in group)
+        least = min(1, *(left[rack] for rack in group))
+        rings = max(min(share, spare, len(candidates(len(group)))), least)
+        if rings:
+            rings_by_group[group] = tuple(by_paper(len(group), rings))
+            for stride in rings_by_group[group]:
+                links += _ring(group, stride)
         for rack in group:
             left[rack] -= rings
     weights = {pair: Fraction(size) for pair, size in unordered(demand.fixed).items()}
@@ -84,7 +93,7 @@ def _joined(demand: CircuitDemand, groups: Groups, count: int, first: Sequence[P
             links += [(a, b), (b, a)]
             left[a] -= 1
             left[b] -= 1
-    return links
+    return replace(from_links(links), rings=rings_by_group)
 
 
 def _ring(group: Sequence[int], stride: int) -> list[Pair]:
@@ -92,12 +101,12 @@ def _ring(group: Sequence[int], stride: int) -> list[Pair]:
     return [(rack, group[(place + stride) % len(group)]) for place, rack in enumerate(group)]
 
 
-def _reach_one_another(racks: int, links: Sequence[Pair]) -> bool:
+def _reach_one_another(racks: int, links: Collection[Pair]) -> bool:
     """Whether a way leads from each rack to each other one."""
     return all(len(_reached(links, end)) == racks for end in (0, 1))
 
 
-def _reached(links: Sequence[Pair], end: int) -> set[int]:
+def _reached(links: Collection[Pair], end: int) -> set[int]:
     """Return what is reached from rack 0 along links, or against them (end 1)."""
     after: dict[int, list[int]] = {}
     for link in links:

@@ -97,11 +97,14 @@ class Circuits:
         shares: The rate of a pair's circuits, in rates of one port; missing: the number of ports.
         following: The rack that comes next on the way from one to another, where it is not to be
             worked out.
+        rings: The strides of the rings that groups of racks have for their allreduces, by the
+            group's racks in order.
     """
 
     ports: Mapping[Pair, int] = field(default_factory=dict)
     shares: Mapping[Pair, Fraction] = field(default_factory=dict)
     following: Mapping[Pair, int] = field(default_factory=dict)
+    rings: Mapping[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
     def rate_of(self, pair: Pair) -> Fraction:
         """Return the rate of a pair's circuits, in rates of one port; 0: it has none."""

@@ -78,7 +78,8 @@ def rings_at(racks: int, strides: Sequence[int]) -> Circuits:
         for rack in range(racks)
         for offset in range(1, racks)
     }
-    return Circuits(from_links(links).ports, following=following)
+    rings = {tuple(range(racks)): tuple(strides)}
+    return Circuits(from_links(links).ports, following=following, rings=rings)
 
 
 def _row(group: int, count: int, parts: int) -> list[int]:

@@ -93,7 +93,6 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         self.graph = graph or make_graph(spec)
         ranks = len(self.matched.graph.ranks)
         self.hosts = place_ranks(hosts(self.graph), ranks, spec.placement, spec.seed)
-        self.scheduling = Scheduling(self.graph, spec.algos, self.hosts)
         algorithm = self.scheduling.algorithm(CalledCollective.ALLREDUCE)
         assert algorithm is not None
         self.system: System | None = SYSTEMS[algorithm.name] if algorithm.in_network else None
@@ -114,7 +113,19 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         """The traffic between racks, on a topology with circuits."""
         from ringleaf.experiments.workloads.graph.planned import planned_traffic
 
-        return planned_traffic(self.graph, self.matched.meetings, self.scheduling, self.hosts)
+        alone = Scheduling(self.graph, self.spec.algos, self.hosts)
+        return planned_traffic(self.graph, self.matched.meetings, alone, self.hosts)
+
+    @cached_property
+    def scheduling(self) -> Scheduling:
+        """The schedules of meetings, which know the rings that circuits make for their ranks."""
+        from ringleaf.networks.circuit_plan import CircuitPlan
+
+        spec, circuits = self.spec, None
+        if spec.circuits is not None and spec.circuits.controller.once:
+            plan = CircuitPlan(self.graph, common_options(spec))
+            circuits = plan.start(self._planned or self.planned)
+        return Scheduling(self.graph, spec.algos, self.hosts, circuits)
 
     @cached_property
     def packet_hops(self) -> int:
@@ -330,6 +341,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
             elements_of,
             self.scheduling.schedule,
             FLOAT32,
+            form_of=self.scheduling.form,
             queue_pairs=FLOWS_ABREAST if are_flows and self.spec.pattern != RING else 1,
             until_acked=are_flows,
             slowness=slowness_of(

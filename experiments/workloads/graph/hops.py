@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.experiments.workloads.graph.schedules import ITEM_BYTES, Scheduling, elements_of
-from ringleaf.hosts.workload.graph import CalledCollective
+from ringleaf.experiments.workloads.graph.schedules import ITEM_BYTES, Form, Scheduling, elements_of
 from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.topologies.graph import attachment, distances, switch_graph
 
@@ -22,9 +21,7 @@ class _Shape(NamedTuple):
     """Meetings of one shape have the same messages, between other hosts."""
 
     elements: int
-    call: CalledCollective | None
-    root: int
-    ranks: int
+    form: Form
 
 
 Traffic = npt.NDArray[np.int64]
@@ -52,7 +49,7 @@ def count_hops(
     for each in meetings:
         if each.is_alone:
             continue
-        shape = _Shape(elements_of(each), each.call, each.root, len(each.ranks))
+        shape = _Shape(elements_of(each), scheduling.form(each))
         counts[shape, each.ranks] += 1
         if shape not in shapes:
             schedule = scheduling.schedule(each, shape.elements)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +9,10 @@ import networkx as nx
 import numpy as np
 
 from ringleaf.experiments.workloads.graph.schedules import ITEM_BYTES, Scheduling, elements_of
-from ringleaf.hosts.workload.graph import CalledCollective
 from ringleaf.hosts.workload.matched import MatchedWork
-from ringleaf.networks.endpoints.rack_demand import bytes_by_step
+from ringleaf.networks.endpoints.rack_demand import PlannedTraffic
 from ringleaf.topologies.graph import index
-from ringleaf.topologies.switching.plan import Matrix, Planned
+from ringleaf.topologies.switching.plan import Planned
 from ringleaf.topologies.switching.ways import CircuitWays
 
 
@@ -30,23 +28,15 @@ def planned_traffic(
         at: The host of each rank.
     """
     ways = CircuitWays(graph)
-    racks, of_host = len(ways.racks), ways.racks_of_hosts(graph)
+    traffic, of_host = PlannedTraffic(len(ways.racks)), ways.racks_of_hosts(graph)
     rack_of = np.array([of_host[index(host)] for host in at], np.int64)
-    whole: Matrix = np.zeros((racks, racks), np.int64)
-    fixed, free = whole.copy(), Counter[tuple[int, ...]]()
     alike: dict[tuple[Any, ...], list[MatchedWork]] = {}
     for each in meetings:
         key = each.ranks, each.call, elements_of(each), each.root
         alike.setdefault(key, []).append(each)
     for meeting, *others in alike.values():
         elements = elements_of(meeting)
-        members = rack_of[list(meeting.ranks)]
         schedule = scheduling.schedule(meeting, elements)
-        steps = bytes_by_step(schedule, members, racks, elements, ITEM_BYTES)
-        sent = (1 + len(others)) * sum(steps, np.zeros_like(whole))
-        whole += sent
-        if meeting.call is not CalledCollective.ALLREDUCE:
-            fixed += sent
-        elif sent.any():
-            free[tuple(np.unique(members).tolist())] += int(sent.sum())
-    return Planned(free=free, fixed=fixed, whole=whole)
+        members = rack_of[list(meeting.ranks)]
+        traffic.add(schedule, members, elements, ITEM_BYTES, 1 + len(others))
+    return traffic.planned()

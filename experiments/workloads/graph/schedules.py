@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.algorithm import NOWHERE, Algorithm
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import AlphaBeta
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule, Transfer, check
 from ringleaf.collectives.synthesis.algorithm import about
@@ -17,9 +19,15 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.setup.cabling import Cabling
 from ringleaf.experiments.setup.network import fold_hierarchy
+from ringleaf.experiments.setup.placing import on_rings
 from ringleaf.hosts.workload.graph import CalledCollective
 from ringleaf.hosts.workload.matched import MatchedWork
-from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.graph import hosts, index
+
+if TYPE_CHECKING:
+    from ringleaf.topologies.switching.plan import Circuits
+
+Form = tuple[Hashable, ...]
 
 ITEM_BYTES = 4
 """Bytes of an element: sizes are rounded up to whole ones, and nothing is shorter than one."""
@@ -56,13 +64,20 @@ class Scheduling:
         graph: The topology.
         algos: Names of algorithms, one for each collective at most.
         at: The host of each rank; default: in their order.
+        circuits: The circuits that are up all the time, whose rings groups of ranks may have.
     """
 
     def __init__(
-        self, graph: nx.Graph[str], algos: Sequence[str], at: Sequence[str] | None = None
+        self,
+        graph: nx.Graph[str],
+        algos: Sequence[str],
+        at: Sequence[str] | None = None,
+        circuits: Circuits | None = None,
     ) -> None:
         self._graph = graph
         self._hosts = list(at or hosts(graph))
+        self._circuits = circuits
+        self._embeddings: dict[tuple[int, ...], GridEmbedding] = {}
         self._cablings: dict[tuple[int, ...], Cabling] = {}
         self._algorithms: dict[Collective, Algorithm] = {
             ALGORITHMS[name].collective: ALGORITHMS[name] for name in (*USUAL, *algos)
@@ -78,6 +93,27 @@ class Scheduling:
             members = [self._hosts[rank] for rank in ranks]
             self._cablings[ranks] = Cabling(self._graph, members)
         return self._cablings[ranks]
+
+    @cached_property
+    def _rack_of(self) -> list[int]:
+        """The rack of each rank."""
+        from ringleaf.topologies.switching.ways import CircuitWays
+
+        of_host = CircuitWays(self._graph).racks_of_hosts(self._graph)
+        return [of_host[index(host)] for host in self._hosts]
+
+    def _embedding(self, ranks: Sequence[int]) -> GridEmbedding:
+        if self._circuits is None:
+            return NOWHERE
+        members = tuple(ranks)
+        if members not in self._embeddings:
+            racks = [self._rack_of[rank] for rank in members]
+            self._embeddings[members] = on_rings(racks, self._circuits)
+        return self._embeddings[members]
+
+    def form(self, meeting: MatchedWork) -> Form:
+        """Return all that the schedule of a meeting depends on, besides its elements."""
+        return meeting.call, len(meeting.ranks), meeting.root, self._embedding(meeting.ranks)
 
     def algorithm(self, call: CalledCollective | None) -> Algorithm | None:
         """Return the algorithm of a call; None: its messages go straight to their receivers."""
@@ -101,6 +137,7 @@ class Scheduling:
                 hierarchy=fold_hierarchy(self._graph.graph["hierarchy"], ranks),
                 root=meeting.root,
                 fabric=self._fabric,
+                embedding=self._embedding(meeting.ranks),
                 network=self._cabling(tuple(meeting.ranks)),
             )
         if schedule.servers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -90,11 +90,11 @@ if TYPE_CHECKING:
     from ringleaf.hosts.schedulers.common.interface import Scheduler
     from ringleaf.hosts.workload.graph import Graph
     from ringleaf.hosts.workload.replay import NodeTimes
-    from ringleaf.ina.systems import System
+    from ringleaf.ina.systems import JobAggregator, System
     from ringleaf.networks.endpoints.assignment import JobAssignment
-    from ringleaf.networks.endpoints.endpoints import Endpoints
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import NetworkOptions
+    from ringleaf.topologies.switching.plan import Planned
 
 
 SILENT = Progress(0, None)
@@ -311,10 +311,12 @@ class JobsExperiment(Experiment[JobsSpec]):
             compress=_compressor(SCHEDULERS[combination.scheduler]),
         )
         options = self._options(combination, capture)
+        if options.circuits is not None:
+            options = replace(options, planned=self.planned(combination))
         play = Play(
             predicting(options) if is_prediction else options,
             self._groups(systems, places),
-            partial(self._assign, combination, places),
+            lambda endpoints: self._assign(combination, places, endpoints.aggregators),
             SCHEDULERS[combination.scheduler],
             ledger,
             partial(_tell, shown),
@@ -345,13 +347,24 @@ class JobsExperiment(Experiment[JobsSpec]):
         network = self._cabling(tuple(self.places(1)[0][0]))
         return mean_message(self._schedule(algo, job.ranks, network, elements), 4 * elements)
 
+    def planned(self, combination: Combination) -> Planned:
+        """Return the traffic of a combination's jobs between racks, on a topology with circuits."""
+        from ringleaf.experiments.workloads.jobs.planned import planned_jobs
+
+        places = self.places_of(combination)
+        jobs = self._assign(combination, places, {})
+        return planned_jobs(self.graph, jobs, [place.hosts for place in places])
+
     def _assign(
-        self, combination: Combination, places: Sequence[Place], endpoints: Endpoints
+        self,
+        combination: Combination,
+        places: Sequence[Place],
+        aggregators: Mapping[int, JobAggregator],
     ) -> list[JobAssignment]:
-        """Return the jobs of a combination for a network's hosts."""
+        """Return the jobs of a combination, whose sums switches make for those that they know."""
         from ringleaf.networks.endpoints.credit import partition_bytes
 
-        scheduler, aggregators = SCHEDULERS[combination.scheduler], endpoints.aggregators
+        scheduler = SCHEDULERS[combination.scheduler]
         return [
             self._assignment(
                 *(job.algo or combination.algo, job, scheduler),
