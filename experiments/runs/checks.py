@@ -69,8 +69,8 @@ def check(request: RunRequest, *, live: bool = True) -> None:
         require("scipy", f"routes {spec.routes}")
     if spec.cross_traffic is not None:
         _check_capture(spec.cross_traffic)
-    is_named = spec.detours or spec.inject_bps is not None or spec.network_faults
-    if is_named and counts.links <= FEW_LINKS:
+    troubled = spec.network_faults or spec.reroute_ps is not None
+    if (spec.detours or spec.inject_bps is not None or troubled) and counts.links <= FEW_LINKS:
         _check_topology(spec)
 
 

@@ -40,6 +40,11 @@ GIB = 1 << 30
             {"faults": "s0-s8 down", "reroute": "9us", "routes": "ksp:2"},
             "reroute: is for routes dealt and ecmp",
         ),
+        (
+            {"topo": "torus2d,x=3,y=3", "reroute": "9us"},
+            "reroute: routes by a rule lead around nothing, got dimension_order",
+        ),
+        ({"faults": "s0 rate 1G", "record": "x"}, "faults: traces have ports' rates at the beg"),
         ({"faults": "s0 down", "net": "flow", "algo": "switchml"}, "faults: no fluid model covers"),
         (
             {"faults": "s0 down for 1us", "net": "mininet"},
