@@ -80,6 +80,27 @@ def test_the_process_ends_with_the_run() -> None:
     assert helper._process.returncode == -signal.SIGKILL
 
 
+def test_the_process_ends_with_a_run_that_is_killed() -> None:
+    """Its input stays open, as some other process may have it."""
+    code = (
+        "import os, sys\n"
+        "from ringleaf.experiments.runs import drawer\n"
+        "drawer.subprocess.PIPE = None\n"  # so it has the input of this test
+        "print(drawer.Drawer()._process.pid, flush=True)\n"
+        "sys.stdin.readline()\n"
+        "os._exit(0)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        helper = os.pidfd_open(int(run.stdout.readline()))
+        run.kill()
+        assert select.select([helper], [], [], WAIT_S)[0]
+        os.close(helper)
+
+
 def test_the_end_of_its_input_ends_it_without_a_drawing() -> None:
     answer = StringIO()
 
