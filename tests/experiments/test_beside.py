@@ -101,6 +101,27 @@ def test_the_process_ends_with_a_run_that_is_killed() -> None:
         os.close(helper)
 
 
+def test_forks_end_with_the_process_that_draws() -> None:
+    code = (
+        "import os, sys\n"
+        "from ringleaf.experiments.figures import tasks\n"
+        "tasks.count_cores = lambda: 2\n"
+        "def wait():\n"
+        "    os.write(1, b'%d\\n' % os.getpid())\n"
+        "    return sys.stdin.readline()\n"
+        "tasks.by_all_cores({'a': wait, 'b': wait})\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as drawing:
+        assert drawing.stdout is not None
+        for process in {int(drawing.stdout.readline()) for _ in "ab"} - {drawing.pid}:
+            fork = os.pidfd_open(process)
+            drawing.kill()
+            assert select.select([fork], [], [], WAIT_S)[0]
+            os.close(fork)
+
+
 def test_the_end_of_its_input_ends_it_without_a_drawing() -> None:
     answer = StringIO()
 
