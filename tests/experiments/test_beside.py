@@ -16,6 +16,7 @@ import pytest
 import running
 from fake_network import FakeConnect
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures import tasks
 from ringleaf.experiments.figures.tasks import by_all_cores, in_turn
 from ringleaf.experiments.runs import drawer as beside
@@ -71,6 +72,18 @@ def test_a_run_draws_itself_if_the_other_process_has_died(tmp_path: Path) -> Non
 def test_a_directory_that_can_not_be_drawn_is_left_to_the_run(tmp_path: Path) -> None:
     with Drawer() as helper:
         assert helper.draw(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("links.npz", b"PK"), ("links.npz", b""), ("spec.yaml", b"\xff")],
+)
+def test_files_that_are_damaged_are_named_in_one_line(
+    name: str, data: bytes, finished: Path
+) -> None:
+    (finished / name).write_bytes(data)
+    with pytest.raises(ConfigError, match=r"^plot: can't read the run's files, got '.*here'"):
+        drawing.redraw(finished)
 
 
 def test_the_process_ends_with_the_run() -> None:
