@@ -21,8 +21,9 @@ import numpy as np
 from ringleaf.core import native_types as types
 from ringleaf.core.arena import Words
 from ringleaf.core.compiled import compiled
+from ringleaf.core.orphans import die_with_parent
 from ringleaf.core.units import PS_PER_NS, PS_PER_S, PS_PER_US
-from ringleaf.networks.live.processes import die_with_parent, hurry
+from ringleaf.networks.live.processes import hurry
 from ringleaf.networks.live.sockets import (
     ETH_P_ALL,
     PACKET_IGNORE_OUTGOING,

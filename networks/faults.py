@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import networkx as nx
 
 from ringleaf.core.faults import CORRUPT, DOWN, LOSS, RATE, SLOW, NetworkFault
-from ringleaf.core.units import FOREVER_PS, format_count
+from ringleaf.core.units import FOREVER_PS, exact_rate, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.detours import detours
-from ringleaf.topologies.graph import hosts, neighbors, switches
+from ringleaf.topologies.graph import hosts, link, neighbors, switches
 
 if TYPE_CHECKING:
     from ringleaf.ina.systems import System
@@ -116,7 +116,8 @@ def disturbances_of(
             have routes that know of it; None: routes stay as they are.
 
     Raises:
-        ConfigError: If a place is none of the topology, or its routes can't lead around links.
+        ConfigError: If a place is none of the topology, a link would be faster than it is without
+            faults, or the topology's routes can't lead around links.
     """
     changes: list[Disturbance] = []
     restarting = frozenset(switches(graph))
@@ -127,6 +128,8 @@ def disturbances_of(
                 f"faults: a network computes nothing, got {str(fault)!r}; hosts of workloads do "
                 "(ringleaf workload run)"
             )
+        if fault.kind == RATE:
+            _check_slower(fault, graph, links)
         for start_ps, end_ps in fault.spans():
             changes += _steps(fault, links, start_ps, end_ps)
             if fault.kind == DOWN and fault.place in restarting and end_ps is not None:
@@ -165,6 +168,57 @@ def check_verified(
                 f"{where}faults: nothing that adds up {system.name}'s packets verifies a checksum "
                 f"of their values, so sums would be wrong, got {CORRUPT}; take {LOSS}, or an "
                 "algorithm of hosts"
+            )
+
+
+def _check_slower(fault: NetworkFault, graph: nx.Graph[str], links: Sequence[Direction]) -> None:
+    """Check that links get no faster by a fault: bounds are of the topology's rates."""
+    for ends in links:
+        usual_bps = link(graph, *ends).rate_bps
+        if fault.value > usual_bps:
+            raise ConfigError(
+                f"faults: a link can't get faster than {exact_rate(usual_bps)}, which it has, got "
+                f"{str(fault)!r}; raise rate, or the topology's rates"
+            )
+
+
+def live_disturbances(
+    graph: nx.Graph[str], faults: Sequence[NetworkFault], reroute_ps: int | None
+) -> tuple[list[LinkLoss | LinkDamage | LinkRate], list[Reroute]]:
+    """Return what faults do to a live network's links, and the changes of its routes.
+
+    Raises:
+        ConfigError: If `disturbances_of` does, or a switch would restart.
+    """
+    changes, reroutes = [], []
+    for each in disturbances_of(faults, graph, reroute_ps):
+        if isinstance(each, Restart):
+            raise ConfigError(
+                f"faults: live switches don't restart, got {each.switch!r} down and back; "
+                "take net=virtual, or its links"
+            )
+        if isinstance(each, Reroute):
+            reroutes.append(each)
+        else:
+            changes.append(each)
+    return changes, reroutes
+
+
+def check_fluid(faults: Sequence[NetworkFault], *, adds: bool) -> None:
+    """Check that flows have a form for faults.
+
+    Args:
+        faults: The faults.
+        adds: Whether switches add up flows.
+
+    Raises:
+        ConfigError: If they have none for one of them.
+    """
+    for fault in faults:
+        if adds and fault.kind == DOWN:
+            raise ConfigError(
+                "faults: no fluid model covers aggregation by switches on links that fail, got "
+                f"{str(fault)!r}; take net=virtual"
             )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.core.disciplines import parse_discipline
-from ringleaf.core.faults import CORRUPT, DOWN, LOSS, NetworkFault
+from ringleaf.core.faults import NetworkFault, check_recorded
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.pausing import Pausing
 from ringleaf.core.shipped import P4_BUILD
@@ -93,7 +93,8 @@ class NetworkOptions:
         parse_discipline(self.discipline)
         self.check_program(self.system is not None)
         self._check_pausing()
-        self._check_faults()
+        if self.record is not None:
+            check_recorded(self.faults, reroutes=self.reroute_ps is not None)
         self._check_circuits()
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
@@ -118,22 +119,6 @@ class NetworkOptions:
         for name in ("jitter_ps", "message_overhead_ps"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"options: {name} must be >= 0, got {getattr(self, name)}")
-
-    def _check_faults(self) -> None:
-        """Check that traces, which have a beginning only, can hold what changes."""
-        if self.record is None:
-            return
-        if self.reroute_ps is not None:
-            raise ConfigError(
-                "reroute: traces have a switch's routes at the beginning, got record; leave out "
-                "either of them"
-            )
-        for each in self.faults:
-            if each.kind not in (DOWN, LOSS, CORRUPT):
-                raise ConfigError(
-                    f"faults: traces have ports' rates at the beginning, got {str(each)!r} and "
-                    "record; leave out either of them"
-                )
 
     def _check_circuits(self) -> None:
         """Check that nothing else is asked for that circuits have no part in."""

@@ -21,6 +21,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("[" * 60 + "]" * 60, "at most 500000 values, 50 deep, got more"),
         ("[" * 500_000, "at most 500000 values, 50 deep, got more"),
         ("a: &a [*a]", "a value can't hold itself"),
+        ("b: 1\na: [{c: 1, d: 2, 'c': 3}]", "a name must be there once, got 'c' twice; leave"),
         ("!!python/object/apply:os.system ['touch owned']", "not YAML: could not determine"),
         ("a: 2001-99-99", "not YAML: month must be in"),
         (f"a: {'9' * 5000}", "a number has at most 100 digits, got 5000"),
@@ -38,8 +39,8 @@ def test_hostile_text_is_refused(text: str, message: str, tmp_path: Path) -> Non
 
 def test_aliases_that_are_few_are_written_out(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
-    path.write_text("a: &a [1, 2]\nb: [*a, *a]\n<<: {c: 3}\n")
-    assert read_yaml(path, "spec") == {"a": [1, 2], "b": [[1, 2], [1, 2]], "c": 3}
+    path.write_text("a: &a [1, 2]\nb: [*a, *a]\n<<: {c: 3}\n<<: {d: 4}\n")
+    assert read_yaml(path, "spec") == {"a": [1, 2], "b": [[1, 2], [1, 2]], "c": 3, "d": 4}
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

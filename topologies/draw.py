@@ -10,7 +10,6 @@ from math import hypot
 from pathlib import Path
 from textwrap import wrap
 
-import matplotlib as mpl
 import networkx as nx
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -22,6 +21,7 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
 from ringleaf.core.disk import naming
+from ringleaf.core.plain_matplotlib import plain_settings
 from ringleaf.core.units import format_count, format_rate
 from ringleaf.core.wrapping import wrapped
 from ringleaf.errors import ConfigError, TopologyError
@@ -112,15 +112,15 @@ def draw(
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in FORMATS:
         raise ConfigError(f"draw: file must end in .{', .'.join(FORMATS)}, got {str(path)!r}")
-    figure = make_figure(
-        graph,
-        node_colors=node_colors,
-        edge_values=edge_values,
-        value_label=value_label,
-        title=title,
-    )
     dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with mpl.rc_context({"svg.hashsalt": "ringleaf"}):
+    with plain_settings({"svg.hashsalt": "ringleaf"}):
+        figure = make_figure(
+            graph,
+            node_colors=node_colors,
+            edge_values=edge_values,
+            value_label=value_label,
+            title=title,
+        )
         data = io.BytesIO()  # matplotlib makes other errors of a disk's while it writes to a file
         figure.savefig(data, format=ending, dpi=DOTS_PER_INCH, metadata=dates[ending])
     with naming(Path(path)):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ringleaf.core.plain_matplotlib import load
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.folder import write_text
 from ringleaf.experiments.runs.console import Debug, guard, say
@@ -69,7 +70,6 @@ def topo_show_command(
     """Draw a topology, on the terminal or to a file."""
     spec = TopoSpec.read({"topo": topo, **typed})
     from ringleaf.experiments.setup.network import make_graph
-    from ringleaf.topologies.draw import draw
     from ringleaf.topologies.registry import notes
     from ringleaf.topologies.terminal import terminal
 
@@ -79,6 +79,9 @@ def topo_show_command(
     if out is None:
         say(terminal(graph))
     else:
+        load()
+        from ringleaf.topologies.draw import draw  # imports matplotlib
+
         draw(graph, out)
         say(str(out))
 

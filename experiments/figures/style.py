@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ringleaf.core.plain_matplotlib import load, plain_settings
 from ringleaf.experiments.figures.fonts import embedding
 from ringleaf.experiments.records.folder import claim_figure, write_bytes
 
@@ -58,11 +59,9 @@ _COLOR = re.compile(r"#[0-9a-f]{6}\b")
 
 @contextmanager
 def matplotlib_style() -> Iterator[None]:
-    """Set the style of all our figures."""
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    with mpl.rc_context(_STYLE):
+    """Set the style of all our figures, whatever the user's settings are."""
+    load().use("agg")
+    with plain_settings(_STYLE):
         yield
 
 
@@ -133,6 +132,7 @@ def warm_up() -> None:
     This is for a process that draws our figures and nothing else.
     """
     with _flat():
+        load()
         import matplotlib.pyplot as plt
 
     with matplotlib_style(), embedding():

@@ -32,6 +32,7 @@ MOST_LABELS = 6
 """The most lines of jobs in a panel; more are rows of their own, as no legend tells them apart."""
 
 ROW = 0.2  # inches
+AROUND, UPRIGHT = 0.9, 1.8  # inches beside a panel's axes; of a line of a value's upright name
 COLORS = ("#3f7fd1", "#e08a2b", "#1f9d8b", "#d62f5c", "#9467bd", "#92703c")
 MARKERS = "o^sDvP"
 
@@ -190,7 +191,7 @@ def _draw_panels(sheet: _Sheet, panels: Mapping[str, Sequence[Line]], axis: str)
         if crowded:
             _panel_of_rows(axes, sheet, chosen, axis)
         else:
-            _panel(axes, sheet, chosen, axis)
+            _panel(axes, sheet, chosen, axis, width / columns)
     if sheet.heading():
         figure.suptitle(paper.broken(sheet.heading(), width), x=0.01, ha="left", fontsize=11)
     return figure
@@ -213,7 +214,16 @@ def _panel_of_rows(axes: Axes, sheet: _Sheet, lines: Sequence[Line], axis: str) 
     axes.set_xlabel(sheet.text)
 
 
-def _panel(axes: Axes, sheet: _Sheet, lines: Sequence[Line], axis: str) -> None:
+def _name_values(axes: Axes, names: Sequence[str], inches: float) -> None:
+    """Name the values of a panel's axis, over several lines if they are longer than their room."""
+    are_many = len(names) > 4
+    room = UPRIGHT if are_many else (inches - AROUND) / len(names)
+    broken = [paper.broken(name, room, 10) for name in names]
+    slope = (90 if broken != list(names) else 30) if are_many else 0
+    axes.set_xticks(range(len(names)), broken, rotation=slope)
+
+
+def _panel(axes: Axes, sheet: _Sheet, lines: Sequence[Line], axis: str, inches: float) -> None:
     """Draw times against an option's values, which are those of all panels: they share the axis."""
     values, is_ordered = sorting.ordered(sheet.lines, axis)
     columns = [sheet.times([line for line in lines if str(line[axis]) == v]) for v in values]
@@ -225,8 +235,7 @@ def _panel(axes: Axes, sheet: _Sheet, lines: Sequence[Line], axis: str) -> None:
             places, [columns[place][label] for place in places], label=label, color=color,
             marker=marker, linestyle="-" if is_ordered else "none",
         )  # fmt: skip
-    shown = [value or "default" for value in values]
-    axes.set_xticks(range(len(values)), shown, rotation=30 if len(values) > 4 else 0)
+    _name_values(axes, [value or "default" for value in values], inches)
     axes.set_xlabel(axis)
     axes.set_ylabel(sheet.text)
     axes.set_yscale("log")

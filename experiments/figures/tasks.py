@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from ringleaf.core.orphans import die_with_parent
 from ringleaf.core.threads import count_cores
 
 Task = Callable[[], str]
@@ -61,11 +62,13 @@ def _work(tasks: Mapping[str, Task], names: Sequence[str], queue: int) -> dict[s
 def _fork(tasks: Mapping[str, Task], names: Sequence[str], queue: int) -> tuple[int, int]:
     """Start a process that takes tasks, too; return its id, and the pipe from which to read."""
     source, sink = os.pipe()
+    parent = os.getpid()
     process = os.fork()
     if process:
         os.close(sink)
         return process, source
     try:
+        die_with_parent(parent)  # else it waits for ever to have its answer read
         with os.fdopen(sink, "w", encoding="utf-8") as answer:
             json.dump(_work(tasks, names, queue), answer)
     finally:

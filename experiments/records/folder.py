@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from ringleaf.core.disk import naming
-from ringleaf.errors import BackendError, ConfigError
+from ringleaf.errors import BackendError, ConfigError, ScheduleError, TopologyError
 from ringleaf.experiments.records.lock import Lock, check_free
 
 FILES = "files.txt"
@@ -37,6 +37,12 @@ SPEC = "spec.yaml"
 
 COMMON = (CONFIG, ROWS, SUMMARY, SPEC, "log.txt", REPORT)
 """Files of all runs, and more."""
+
+EARLIER = ".earlier"
+"""The folder of an earlier run's files until the new one has ended."""
+
+IMPOSSIBLE = (ConfigError, TopologyError, ScheduleError)
+"""Errors that say that a run can't be had as it was asked for."""
 
 LEAST_ROOM_BYTES = 1 << 20
 """Free space below this counts as a full disk: figures take more."""
@@ -175,7 +181,8 @@ class RunFolder:
     """A run directory that is being written, and is locked until its context ends.
 
     A full disk does not end the run. If the run is interrupted, a note on the exception says what
-    is kept.
+    is kept. If a single run turns out to be impossible before it has a row, the folder is again as
+    it was.
 
     Args:
         path: The folder, made if it is missing; files that an earlier run left are removed.
@@ -206,11 +213,16 @@ class RunFolder:
         self._names = {FILES}
         self._is_sweep = is_sweep
         self._done = self._of = 0
+        self._is_new = not path.exists()
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = Lock(path, emit)
             try:
-                remove_earlier(path, keeps)
+                remove_earlier(path / EARLIER)  # of a run that was killed
+                if is_sweep or (path / EARLIER).is_symlink():
+                    remove_earlier(path, keeps)
+                else:
+                    _move(path, path / EARLIER)
             except OSError:
                 self._lock.release()
                 raise
@@ -231,7 +243,25 @@ class RunFolder:
     ) -> None:
         if isinstance(error, KeyboardInterrupt):
             error.add_note(self._kept())
+        with suppress(OSError):
+            self._settle(isinstance(error, IMPOSSIBLE) and not self._done)
         self._lock.release()
+        if self._is_new:
+            with suppress(OSError):  # it holds something
+                self.path.rmdir()
+
+    def _settle(self, is_vain: bool) -> None:
+        """Remove what an earlier run has left here; or this run's files, if it was in vain."""
+        earlier = self.path / EARLIER
+        if self._is_sweep:
+            return
+        if is_vain:
+            remove_earlier(self.path)
+            _move(earlier, self.path)
+        else:
+            remove_earlier(earlier)
+        with suppress(OSError):  # there was none, or it holds what is not ours
+            earlier.rmdir()
 
     def count(self, done: int, of: int) -> None:
         """Note how many rows, or a sweep's runs, are done."""
@@ -278,6 +308,26 @@ class RunFolder:
             )
 
 
+def _move(path: Path, to: Path) -> None:
+    """Move the files that a run has listed to another folder."""
+    for name in _own(path):
+        if (path / name).is_file() or (path / name).is_symlink():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).rename(to / name)
+    _remove_empty(path, _own(to))
+
+
+def _own(path: Path) -> list[PurePosixPath]:
+    """Return the names of the files that a run has listed, the list itself last."""
+    root = path.resolve()
+    names = sorted(map(PurePosixPath, listed(path)), key=lambda name: name.name == FILES)
+    return [
+        name
+        for name in names
+        if not name.is_absolute() and (path / name).parent.resolve().is_relative_to(root)
+    ]  # no run of ours writes outside
+
+
 def remove_earlier(path: Path, keeps: Collection[str] = ()) -> None:
     """Remove the files that an earlier run has listed, and then the folders left empty.
 
@@ -285,19 +335,19 @@ def remove_earlier(path: Path, keeps: Collection[str] = ()) -> None:
         path: The run directory.
         keeps: Folders of a sweep's runs, which stay as they are.
     """
-    root = path.resolve()
-    folders = set()
-    for name in sorted(map(PurePosixPath, listed(path)), key=lambda name: name.name == FILES):
+    names = [name for name in _own(path) if str(name.parent) not in keeps]
+    for name in names:
         target = path / name
-        if name.is_absolute() or not target.parent.resolve().is_relative_to(root):
-            continue  # no run of ours writes outside
-        if str(name.parent) in keeps:
-            continue
         if name.name == FILES and len(name.parts) > 1:
             remove_earlier(target.parent)
         if target.is_file() or target.is_symlink():
             target.unlink()
-        folders |= {path / folder for folder in name.parents} - {path}
+    _remove_empty(path, names)
+
+
+def _remove_empty(path: Path, names: Iterable[PurePosixPath]) -> None:
+    """Remove the folders, below a folder, of files that are no longer there."""
+    folders = {path / folder for name in names for folder in name.parents} - {path}
     for folder in sorted(folders, key=lambda each: len(each.parts), reverse=True):
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import networkx as nx
+import numpy as np
 
 from ringleaf.core.shipped import PAGE
 from ringleaf.core.units import PS_PER_S, format_rate
+from ringleaf.experiments.records.slow_links import busy_ps, is_slow
 from ringleaf.topologies.graph import link, natural
 
 if TYPE_CHECKING:
@@ -65,11 +67,21 @@ def uses_of(graph: nx.Graph[str], outcome: RunResult) -> list[LinkUse]:
     uses = []
     for ends, sent_bytes in outcome.link_bytes.items():
         rate_bps = link(graph, *ends).rate_bps
-        busy_ps = int(sent_bytes) * 8 * PS_PER_S / rate_bps
-        percent = min(100 * busy_ps / time_ps, 100.0)  # acknowledgements may come after the end
+        percent = min(100 * time_busy_ps(graph, outcome, ends) / time_ps, 100.0)
         peak = outcome.queue_peaks.get(ends)
         uses.append(LinkUse(*ends, rate_bps, int(sent_bytes), percent, peak, drops[ends]))
     return sorted(uses, key=lambda use: (-use.percent, natural(use.source), natural(use.target)))
+
+
+def time_busy_ps(graph: nx.Graph[str], outcome: RunResult, ends: tuple[str, str]) -> float:
+    """Return for how long a direction was busy, acknowledgements after the end included."""
+    sent_bytes = int(outcome.link_bytes[ends])
+    if not is_slow(graph, ends):
+        return sent_bytes * 8 * PS_PER_S / link(graph, *ends).rate_bps
+    if ends in outcome.link_series:
+        return float(busy_ps(graph, ends, outcome.link_series[ends], outcome.bin_ps).sum())
+    whole = np.array([sent_bytes])  # live: not known over time
+    return float(busy_ps(graph, ends, whole, max(outcome.time_ps, 1)).sum())
 
 
 def tell(uses: Sequence[LinkUse]) -> str:

@@ -36,7 +36,8 @@ BMV2_ADDS_BYTES = 512
 """The room that simple_switch leaves in front of a packet; more would overwrite memory."""
 
 FEW_LINKS = 10_000
-"""Detours and injection rates are checked at once in a topology of at most this many links."""
+"""Detours, injection rates and places of faults are checked at once in a topology of at most this
+many links."""
 
 
 def check(request: RunRequest, *, live: bool = True) -> None:
@@ -68,7 +69,8 @@ def check(request: RunRequest, *, live: bool = True) -> None:
         require("scipy", f"routes {spec.routes}")
     if spec.cross_traffic is not None:
         _check_capture(spec.cross_traffic)
-    if (spec.detours or spec.inject_bps is not None) and counts.links <= FEW_LINKS:
+    troubled = spec.network_faults or spec.reroute_ps is not None
+    if (spec.detours or spec.inject_bps is not None or troubled) and counts.links <= FEW_LINKS:
         _check_topology(spec)
 
 
@@ -157,10 +159,17 @@ def _check_growth(spec: NetworkSpec) -> None:
 
 
 def _check_fluid(spec: NetworkSpec) -> None:
-    """Check that aggregation systems can be had without packets, where there are none."""
-    for name, system in _systems(spec).items() if spec.net == FLOW else ():
+    """Check that systems, and links' faults, can be had without packets, where there are none."""
+    if spec.net != FLOW:
+        return
+    systems = _systems(spec)
+    for name, system in systems.items():
         if not system.is_fluid:
             raise ConfigError(f"algo: {name} has no fluid form, got net={FLOW}; take net=virtual")
+    if spec.network_faults:
+        from ringleaf.networks.faults import check_fluid  # loads NetworkX
+
+        check_fluid(spec.network_faults, adds=bool(systems))
 
 
 def _check_verified(spec: NetworkSpec) -> None:
@@ -180,14 +189,14 @@ def _systems(spec: NetworkSpec) -> dict[str, System]:
 
 def _check_topology(spec: NetworkSpec) -> None:
     """Check what only the topology itself shows; loading NetworkX takes a fifth of a second."""
-    from ringleaf.experiments.setup.network import build_topology, divide_injection
-    from ringleaf.topologies.detours import with_detours
+    from ringleaf.experiments.setup.network import divide_injection, make_graph
+    from ringleaf.networks.faults import disturbances_of, live_disturbances
 
-    spec = divide_injection(spec)
-    graph = build_topology(
-        spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
+    graph = make_graph(divide_injection(spec))
+    faults = [each.at_scale(spec.scale) for each in spec.network_faults]
+    (live_disturbances if spec.is_live else disturbances_of)(
+        graph=graph, faults=faults, reroute_ps=spec.reroute_ps
     )
-    with_detours(graph, spec.detours)
 
 
 def check_machine_for(spec: NetworkSpec) -> None:

@@ -178,5 +178,8 @@ def _name_file(error: OSError) -> str:
 
 
 def complain(message: str) -> None:
-    """Print an error message to stderr."""
-    sys.stderr.write(f"ringleaf: {message}\n")
+    """Print an error message to stderr, whose terminal obeys nothing that is in it."""
+    shown = "".join(
+        each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in message
+    )
+    sys.stderr.write(f"ringleaf: {shown}\n")

@@ -23,6 +23,7 @@ from typing import IO, Self
 
 from ringleaf.core import light_networkx
 from ringleaf.core.kept_methods import kept
+from ringleaf.core.orphans import die_with_parent
 from ringleaf.core.threads import ONE_THREAD, count_cores
 from ringleaf.experiments.figures.tasks import by_all_cores
 
@@ -31,12 +32,12 @@ class Drawer:
     """The process, from the run's side; as a context, it ends with the run.
 
     It has a session of its own, so Ctrl-C interrupts only the run, which still has its results
-    drawn. If the run is killed, the process reads the end of its input, and ends.
+    drawn. If the run is killed, or ends before it has begun, the kernel ends the process.
     """
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            (sys.executable, "-P", "-m", "ringleaf.experiments.runs.drawer"),
+            (sys.executable, "-P", "-m", "ringleaf.experiments.runs.drawer", str(os.getpid())),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -131,6 +132,7 @@ def serve(source: IO[str], sink: IO[str]) -> None:
 
 
 if __name__ == "__main__":
+    die_with_parent(int(sys.argv[1]))
     light_networkx.install()
     with kept("drawer"):
         serve(sys.stdin, sys.stdout)

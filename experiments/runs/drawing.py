@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from zipfile import BadZipFile
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.sheet import given_to, in_column_of
@@ -35,15 +38,11 @@ def redraw(folder: Path, perform: Perform = in_turn, *, with_figures: bool = Tru
         raise ConfigError(
             f"plot: nothing was measured in this run, got {str(folder)!r}; run it again"
         )
+    with _reading(folder):
+        command = kind_named(results.kind).command(read_given(folder))
+        spec, config = _spec_of(folder), read_json(folder / CONFIG)
     svgs = _draw(folder, results, perform) if with_figures else {}
-    kind = kind_named(results.kind)
-    page = render(
-        results,
-        svgs,
-        command=kind.command(read_given(folder)),
-        spec=_spec_of(folder),
-        config=read_json(folder / CONFIG),
-    )
+    page = render(results, svgs, command=command, spec=spec, config=config)
     write_text(folder / REPORT, page)
     stems = [folder / "figures" / name for name in svgs]
     return [folder / REPORT, *(Path(f"{stem}{suffix}") for stem in stems for suffix in SUFFIXES)]
@@ -57,9 +56,16 @@ def read_results(folder: Path) -> Results:
     """
     summary = read_summary(folder)
     kind = kind_named(summary.get("kind", "collective"))
-    try:
+    with _reading(folder):
         return kind.read(folder, summary)
-    except (OSError, LookupError, TypeError, ValueError) as error:
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """Have a run's files, while they are read, called damaged where they are."""
+    try:
+        yield
+    except (OSError, LookupError, TypeError, ValueError, EOFError, BadZipFile) as error:
         raise ConfigError(
             f"plot: can't read the run's files, got {str(folder)!r}: {error}; run it again"
         ) from error

@@ -24,11 +24,11 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from ringleaf.core import compiling, plugins
+from ringleaf.core.orphans import die_with_parent
 from ringleaf.core.threads import ONE_THREAD
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.experiments.runs.isolated_run import Leavings, run_apart
 from ringleaf.experiments.runs.loading import COMPILING, stage
-from ringleaf.networks.live.processes import die_with_parent
 
 _COMMAND = (sys.executable, "-P", "-m", "ringleaf.experiments.runs.pool")
 

@@ -38,6 +38,7 @@ from ringleaf.experiments.records.folder import PLAN, REPORT, ROWS, SUMMARY
 from ringleaf.experiments.runs import session, sweep_files
 from ringleaf.experiments.runs import sweep as sweeps
 from ringleaf.experiments.runs.checks import check
+from ringleaf.experiments.runs.drawer import Drawer
 from ringleaf.experiments.runs.machines import DaskScheduler
 from ringleaf.experiments.runs.request import kind_named, resolve
 from ringleaf.experiments.runs.spec_file import Case, expand, swept
@@ -160,9 +161,11 @@ class Result:
         page = self.folder / REPORT
         if page.exists():
             return page
-        from ringleaf.experiments.runs.drawing import redraw  # imports matplotlib
+        with Drawer() as beside:  # so this process keeps the backend that it has for its figures
+            if beside.draw(self.folder) is None:
+                from ringleaf.experiments.runs.drawing import redraw  # imports matplotlib
 
-        redraw(self.folder)
+                redraw(self.folder)
         return page
 
 

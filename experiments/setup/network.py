@@ -16,6 +16,7 @@ import networkx as nx
 
 from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.programs.names import is_path
+from ringleaf.experiments.records.slow_links import with_slow_links
 from ringleaf.experiments.spec.network import (
     DCELL,
     FLOW,
@@ -106,7 +107,8 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
     """Return the topology of an experiment, with its rates, detours and delays.
 
     Raises:
-        ConfigError: If its name or parameters are not understood, or a detour is no way.
+        ConfigError: If its name or parameters are not understood, a detour is no way, or a fault
+            is at a place that is not there.
         TopologyError: If there is no such instance.
     """
     graph = build_topology(
@@ -125,11 +127,12 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
     if spec.circuits is not None:
         graph = graph.copy()
         graph.graph["strides"] = spec.circuits.controller.strides
-    return with_delays(
+    graph = with_delays(
         graph,
         switch_delay_ps=spec.switch_delay_ps,
         host_delay_ps=spec.host_delay_ps,
     )
+    return with_slow_links(graph, [each.at_scale(spec.scale) for each in spec.network_faults])
 
 
 def _solved_ways(spec: NetworkSpec, graph: nx.Graph[str]) -> list[tuple[str, ...]]:

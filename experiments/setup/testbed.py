@@ -10,7 +10,7 @@ import networkx as nx
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.networks.live.processes import ended_like_interrupts
 from ringleaf.networks.mininet.fabric import LiveSettings
-from ringleaf.networks.mininet.network import LiveTestbed, live_disturbances
+from ringleaf.networks.mininet.network import LiveTestbed
 
 
 @contextmanager
@@ -21,7 +21,6 @@ def open_testbed(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[LiveTestbe
         ConfigError: If the machine lacks something.
         BackendError: If the network can't be brought up.
     """
-    live_disturbances(graph, spec.network_faults, spec.reroute_ps)  # all places are there
     settings = LiveSettings(
         switch=spec.switch,
         scale=1,  # the graph's rates are already scaled

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
-from ringleaf.core.faults import SLOW, NetworkFault
+from ringleaf.core.faults import SLOW, NetworkFault, check_recorded
 from ringleaf.core.live_limits import check_discipline, check_faults, check_live, check_pausing
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.units import exact_rate, format_count
@@ -401,6 +401,7 @@ class NetworkSpec(Checked):
                 f"{self.program!r}"
             )
         self._check_gradients(where)
+        self._check_traces(where)
         self._check_pausing(where)
         if self.queue_bytes is not None and self.queue_bytes < self.mtu_bytes:
             raise ConfigError(
@@ -438,6 +439,12 @@ class NetworkSpec(Checked):
     def network_faults(self) -> tuple[NetworkFault, ...]:
         """The faults that are the network's: all, but for those that a workload sees to."""
         return self.faults
+
+    def _check_traces(self, where: str) -> None:
+        """Check that traces can hold what faults change."""
+        if self.record is not None:
+            reroutes = self.reroute_ps is not None
+            check_recorded(self.network_faults, reroutes=reroutes, where=where)
 
     def _check_pausing(self, where: str) -> None:
         """Check that all that is asked for beside PFC has a part in it."""

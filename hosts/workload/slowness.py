@@ -81,7 +81,10 @@ def slowness_of(faults: Iterable[NetworkFault], hosts: Sequence[str]) -> Slownes
         if fault.kind != SLOW:
             continue
         if fault.place not in hosts:
-            raise ConfigError(f"faults: slow is for hosts that compute, got {str(fault)!r}")
+            some = ", ".join(hosts[:3])
+            raise ConfigError(
+                f"faults: slow is for hosts that compute, got {str(fault)!r}; like one of {some}"
+            )
         own = spans.setdefault(hosts.index(fault.place), [])
         own += [
             SlowSpan(start, FOREVER_PS if end is None else end, fault.value)

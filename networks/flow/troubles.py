@@ -8,7 +8,7 @@ import networkx as nx
 
 import ringleaf.networks.flow.state as n
 from ringleaf.core.arena import Store, Words
-from ringleaf.errors import ConfigError, TopologyError
+from ringleaf.errors import TopologyError
 from ringleaf.networks.faults import (
     Agenda,
     Direction,
@@ -16,6 +16,7 @@ from ringleaf.networks.faults import (
     LinkLoss,
     LinkRate,
     Reroute,
+    check_fluid,
     disturbances_of,
     left_of,
 )
@@ -45,27 +46,12 @@ class FlowTroubles:
     ) -> None:
         self._graph, self._options, self._store, self._layout = graph, options, store, layout
         self._usual = disturbances_of(options.faults, graph, options.reroute_ps)
-        self._check()
+        check_fluid(options.faults, adds=layout.has_streams)
         self._agenda: Agenda[Disturbance] = Agenda((), 0)
         self._down: set[int] = set()
         self._slowed: set[int] = set()
         self._cuts = CutFlows(store, layout.at)
         self._is_rerouted = False
-
-    def _check(self) -> None:
-        for each in self._usual:
-            if isinstance(each, LinkLoss) and self._layout.has_streams:
-                raise ConfigError(
-                    "faults: no fluid model covers aggregation by switches on links that fail, "
-                    f"got {'-'.join(each.link)}; take net=virtual"
-                )
-            if isinstance(each, LinkRate) and each.rate_bps is not None:
-                usual_bps = link(self._graph, *each.link).rate_bps
-                if each.rate_bps > usual_bps:
-                    raise ConfigError(
-                        f"faults: flows' links can't get faster than {usual_bps} bit/s, got "
-                        f"{each.rate_bps}; take net=virtual"
-                    )
 
     @property
     def next_ps(self) -> int:

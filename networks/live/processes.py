@@ -7,7 +7,6 @@ which the process was started it is unique.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -17,24 +16,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ringleaf.core.interrupts import EndedBySignal
+from ringleaf.core.orphans import die_with_parent
 from ringleaf.errors import BackendError
 
 Identity = tuple[int, int]
 """A process: its id, and when it was started (in clock ticks since the machine was)."""
 
-PR_SET_PDEATHSIG = 1
 NICENESS = -15
 AUTOGROUP = Path("/proc/self/autogroup")
 STOP_TIMEOUT_S = 10.0
 LAST_LINES = 5  # of a log, shown in the error when its process has ended
 
 _STATE, _START = 0, 19  # fields of /proc/PID/stat after the name, see proc(5)
-_C = ctypes.CDLL(None, use_errno=True)
-
-
-def die_with_parent(number: int = signal.SIGKILL) -> None:
-    """Have the kernel end this process when the thread that made it ends; see prctl(2)."""
-    _C.prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 def hurry() -> None:
@@ -139,7 +132,7 @@ class Child:
         umask: int = -1,
     ) -> None:
         def prepare() -> None:
-            die_with_parent(farewell)
+            die_with_parent(number=farewell)
             if urgent:
                 hurry()
 

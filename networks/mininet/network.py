@@ -16,7 +16,6 @@ import numpy as np
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.core.faults import NetworkFault
 from ringleaf.core.live_limits import check_faults
 from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.errors import ConfigError
@@ -28,13 +27,8 @@ from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.faults import (
-    LinkDamage,
-    LinkLoss,
-    LinkRate,
-    Reroute,
-    Restart,
     check_verified,
-    disturbances_of,
+    live_disturbances,
 )
 from ringleaf.networks.forwarding import forwarding_entities, program_entities
 from ringleaf.networks.groups import Group
@@ -372,28 +366,6 @@ class MininetNetwork(GivesTensors):
         line = LinkEnd(self._fabric.interface(host), wire.rate_bps, wire.delay_ps, loss, pfc=pfc)
         namespace = Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net")
         return LivePlace(host, line, namespace, changes_of(self._changes, (host, switch)))
-
-
-def live_disturbances(
-    graph: nx.Graph[str], faults: Sequence[NetworkFault], reroute_ps: int | None
-) -> tuple[list[LinkLoss | LinkDamage | LinkRate], list[Reroute]]:
-    """Return what faults do to a live network's links, and the changes of its routes.
-
-    Raises:
-        ConfigError: If a place is none of the topology, or a switch would restart.
-    """
-    changes, reroutes = [], []
-    for each in disturbances_of(faults, graph, reroute_ps):
-        if isinstance(each, Restart):
-            raise ConfigError(
-                f"faults: live switches don't restart, got {each.switch!r} down and back; "
-                "take net=virtual, or its links"
-            )
-        if isinstance(each, Reroute):
-            reroutes.append(each)
-        else:
-            changes.append(each)
-    return changes, reroutes
 
 
 def _check_doors(options: NetworkOptions) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.orphans import die_with_parent
 from ringleaf.errors import BackendError
-from ringleaf.networks.live.processes import die_with_parent
 
 AT_ONCE = 4
 

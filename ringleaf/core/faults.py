@@ -10,7 +10,7 @@ long for what it computes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ringleaf.core.plausible import link_rate
@@ -153,3 +153,27 @@ def _times(text: str, where: str) -> float:
 
 def _or_ever(time_ps: int | None) -> str:
     return "ever" if time_ps is None else exact_time(time_ps)
+
+
+def check_recorded(faults: Iterable[NetworkFault], *, reroutes: bool, where: str = "") -> None:
+    """Check that traces, which have a beginning only, can hold what changes.
+
+    Args:
+        faults: The faults.
+        reroutes: Whether routes change.
+        where: The beginning of the message.
+
+    Raises:
+        ConfigError: If they can't.
+    """
+    if reroutes:
+        raise ConfigError(
+            f"{where}reroute: traces have a switch's routes at the beginning, got record; leave "
+            "out either of them"
+        )
+    for each in faults:
+        if each.kind not in (DOWN, LOSS, CORRUPT):
+            raise ConfigError(
+                f"{where}faults: traces have ports' rates at the beginning, got {str(each)!r} and "
+                "record; leave out either of them"
+            )

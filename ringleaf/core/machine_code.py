@@ -11,7 +11,6 @@ the same time wait for its file in place of making it once more.
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import gc
 import hashlib
@@ -33,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import llvmlite.binding as llvm
 
 from ringleaf.core import compiling
+from ringleaf.core.orphans import die_with_parent
 from ringleaf.core.plugins import warn
 from ringleaf.core.private import cache_folder
 from ringleaf.core.sealed import read_sealed, write_sealed
@@ -278,7 +278,7 @@ def _fork(work: Callable[[], None]) -> int:
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _die_with_parent()
+        die_with_parent()
         gc.disable()  # what is left of the parent's objects is not for this process to end
         compiling.show = None
         silent = os.open(os.devnull, os.O_RDWR)
@@ -287,8 +287,3 @@ def _fork(work: Callable[[], None]) -> int:
         work()
     finally:
         os._exit(0)
-
-
-def _die_with_parent() -> None:
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ DEEPEST = 50
 MOST_DIGITS = 100  # of a whole number: Python can't write one of thousands, hexadecimal ones too
 
 _INTEGER = "tag:yaml.org,2002:int"
+_MERGE = "<<"
 
 Construct = Callable[[Any, Any], Any]
 
@@ -100,10 +102,27 @@ def _size(node: Any, known: dict[int, int | None], depth: int, where: str) -> in
             raise ConfigError(f"{where}: a value can't hold itself, got an alias that does")
         return size
     known[id(node)] = None
+    _check_names(node.value, where)
     parts = [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
     size = 1 + sum(_size(part, known, depth + 1, where) for part in parts)
     known[id(node)] = size
     return size
+
+
+def _check_names(items: list[Any], where: str) -> None:
+    """See to it that a mapping has each name once: of two values, YAML would take the last."""
+    names = Counter(
+        each[0].value for each in items if isinstance(each, tuple) and _is_name(each[0])
+    )
+    for name, times in names.items():
+        if times > 1:
+            raise ConfigError(
+                f"{where}: a name must be there once, got {name!r:.80} twice; leave out one"
+            )
+
+
+def _is_name(node: Any) -> bool:
+    return isinstance(node.value, str) and node.value != _MERGE
 
 
 def _too_much(where: str) -> ConfigError:

@@ -16,6 +16,7 @@ import pytest
 import running
 from fake_network import FakeConnect
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures import tasks
 from ringleaf.experiments.figures.tasks import by_all_cores, in_turn
 from ringleaf.experiments.runs import drawer as beside
@@ -73,11 +74,65 @@ def test_a_directory_that_can_not_be_drawn_is_left_to_the_run(tmp_path: Path) ->
         assert helper.draw(tmp_path) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("links.npz", b"PK"), ("links.npz", b""), ("spec.yaml", b"\xff")],
+)
+def test_files_that_are_damaged_are_named_in_one_line(
+    name: str, data: bytes, finished: Path
+) -> None:
+    (finished / name).write_bytes(data)
+    with pytest.raises(ConfigError, match=r"^plot: can't read the run's files, got '.*here'"):
+        drawing.redraw(finished)
+
+
 def test_the_process_ends_with_the_run() -> None:
     with Drawer() as helper:
         assert helper._process.poll() is None
 
     assert helper._process.returncode == -signal.SIGKILL
+
+
+def test_the_process_ends_with_a_run_that_is_killed() -> None:
+    """Its input stays open, as some other process may have it."""
+    code = (
+        "import os, sys\n"
+        "from ringleaf.experiments.runs import drawer\n"
+        "drawer.subprocess.PIPE = None\n"  # so it has the input of this test
+        "print(drawer.Drawer()._process.pid, flush=True)\n"
+        "sys.stdin.readline()\n"
+        "os._exit(0)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        helper = os.pidfd_open(int(run.stdout.readline()))
+        run.kill()
+        assert select.select([helper], [], [], WAIT_S)[0]
+        os.close(helper)
+
+
+def test_forks_end_with_the_process_that_draws() -> None:
+    code = (
+        "import os, sys\n"
+        "from ringleaf.experiments.figures import tasks\n"
+        "tasks.count_cores = lambda: 2\n"
+        "def wait():\n"
+        "    os.write(1, b'%d\\n' % os.getpid())\n"
+        "    return sys.stdin.readline()\n"
+        "tasks.by_all_cores({'a': wait, 'b': wait})\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as drawing:
+        assert drawing.stdout is not None
+        for process in {int(drawing.stdout.readline()) for _ in "ab"} - {drawing.pid}:
+            fork = os.pidfd_open(process)
+            drawing.kill()
+            assert select.select([fork], [], [], WAIT_S)[0]
+            os.close(fork)
 
 
 def test_the_end_of_its_input_ends_it_without_a_drawing() -> None:

@@ -33,6 +33,23 @@ GIB = 1 << 30
         ({"topo": "fattree,k=3"}, "fattree,k=3: k must be even, got 3; try k=4"),
         ({"topo": "fattree,k=4", "hosts": "17"}, "has 16 hosts, 17 are wanted"),
         ({"detours": "h0-s99-h1"}, "detour: no such switch, got 's99'"),
+        ({"faults": "h0-s9 down"}, "faults: no such node or link, got 'h0-s9'; like"),
+        ({"faults": "s0 down, s0-h0 down"}, "faults: two must not be at one link together"),
+        ({"faults": "s0 rate 200G"}, "faults: a link can't get faster than 100G, which it has"),
+        (
+            {"faults": "s0-s8 down", "reroute": "9us", "routes": "ksp:2"},
+            "reroute: is for routes dealt and ecmp",
+        ),
+        (
+            {"topo": "torus2d,x=3,y=3", "reroute": "9us"},
+            "reroute: routes by a rule lead around nothing, got dimension_order",
+        ),
+        ({"faults": "s0 rate 1G", "record": "x"}, "faults: traces have ports' rates at the beg"),
+        ({"faults": "s0 down", "net": "flow", "algo": "switchml"}, "faults: no fluid model covers"),
+        (
+            {"faults": "s0 down for 1us", "net": "mininet"},
+            "faults: live switches don't restart, got 's0' down and back",
+        ),
         (
             {"topo": "leafspine,leaves=2,spines=1,hosts=65", "algo": "atp", "size": "4K"},
             "atp: a job of more than 64 workers may have 64 in a rack, got 65; take a topology",

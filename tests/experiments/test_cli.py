@@ -387,6 +387,11 @@ def test_words_that_no_command_takes_are_refused_in_one_line(
     assert "; " in printed.err
 
 
+def test_a_terminal_obeys_no_complaint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.perform(["run", "--cross-traffic", "\x1b[31m\udcff\tü"]) == 2
+    assert capsys.readouterr().err.endswith(", got \\x1b[31m\\udcff\\tü\n")
+
+
 def test_a_complaint_about_a_number_says_which(capsys: pytest.CaptureFixture[str]) -> None:
     """Newer versions of Typer leave that out."""
     assert cli.perform(["verify", "ring", "--ranks", "few"]) == 2

@@ -147,3 +147,46 @@ def test_a_figure_for_which_there_is_no_room_names_its_file(room: int, tmp_path:
     )
     assert done.stderr == f"{tmp_path / 'figure.png'} File too large\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_figures_are_the_same_whatever_the_users_settings_are(tmp_path: Path) -> None:
+    """A backend of another release, and a `matplotlibrc` in the folder, change no byte."""
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from ringleaf.experiments.figures.style import matplotlib_style, save\n"
+        "with matplotlib_style():\n"
+        "    import matplotlib.pyplot as plt\n"
+        "    figure, axes = plt.subplots(figsize=(2, 1))\n"
+        "    axes.plot([1, 2], [3, 4], label='A')\n"
+        "    axes.legend()\n"
+        "    save(figure, Path('figure'))\n"
+    )
+    own = {"backend: TkAgg", "savefig.bbox: tight", "axes.labelsize: 30", "lines.linewidth: 9"}
+    files = []
+    for name, lines in (("usual", set[str]()), ("own", own)):
+        place = tmp_path / name
+        place.mkdir()
+        (place / "matplotlibrc").write_text("\n".join(sorted(lines)))
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=place,
+            env=os.environ | ({"MPLBACKEND": "qt4agg"} if lines else {}),
+            check=True,
+        )
+        files.append([(place / f"figure{suffix}").read_bytes() for suffix in (".png", ".pdf")])
+    assert files[0] == files[1]
+
+
+def test_settings_that_can_not_be_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "matplotlibrc").write_bytes(b"font.size: \xff")
+    done = subprocess.run(
+        [sys.executable, "-m", "ringleaf", "topo", "show", "torus2d,x=2,y=2", "-o", "drawn.png"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "ringleaf: matplotlib: must find settings that it can read, got " in done.stderr
+    assert done.stderr.rstrip().endswith("or in that of matplotlib's settings")

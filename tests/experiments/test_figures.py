@@ -4,6 +4,8 @@ import re
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import matplotlib as mpl
 import numpy as np
@@ -11,8 +13,10 @@ import pytest
 from drawn import collisions
 from running import page
 
+from ringleaf.core.faults import parse_faults
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.figures.style import INK, matplotlib_style, themed
+from ringleaf.experiments.records.slow_links import with_slow_links
 from ringleaf.experiments.workloads.collective import figures, link_figures
 from ringleaf.experiments.workloads.collective.figures import draw_busbw, draw_time
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -108,6 +112,16 @@ def test_utilisation_is_of_each_links_own_rate() -> None:
     busy = utilisation(LinkSeries(PS_PER_US, links, size_bytes), graph)
 
     assert busy.tolist() == [[1.0, 0.0], [1.0, 0.5]]
+
+
+def test_utilisation_is_of_the_rate_that_faults_leave() -> None:
+    slow = parse_faults("h0-s0 rate 10G at 1us", "faults")
+    graph = with_slow_links(registry.build("leafspine,leaves=1,spines=1,hosts=2"), slow)
+    series = LinkSeries(PS_PER_US, (("s0", "h0"), ("h1", "s0")), np.array([[12_500, 1250]] * 2))
+
+    assert utilisation(series, graph).tolist() == [[1.0, 1.0], [1.0, 0.1]]
+    row = cast("CollectiveRow", SimpleNamespace(time_ps=4 * PS_PER_US))
+    assert link_figures.busy_percent(row, series, graph).tolist() == [50.0, 27.5]
 
 
 def test_neighbours_of_a_kind_share_a_row_where_there_are_too_many(

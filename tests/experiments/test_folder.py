@@ -15,10 +15,11 @@ from fake_network import FakeConnect
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringleaf.errors import BackendError, ConfigError
+from ringleaf.errors import BackendError, ConfigError, ScheduleError, TopologyError
 from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.records import folder
 from ringleaf.experiments.records.folder import (
+    EARLIER,
     FILES,
     PLAN,
     RunFolder,
@@ -197,6 +198,41 @@ def test_a_sweep_keeps_its_own_runs_and_removes_an_earlier_ones(tmp_path: Path) 
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
     kept = {f"size=2K/{name}" for name in (*RUN_NAMES, FILES)}
     assert left == {FILES, "size=1K/notes.txt", *kept}
+
+
+@pytest.mark.parametrize("error", [ConfigError, TopologyError, ScheduleError])
+def test_a_run_that_is_impossible_leaves_all_as_it_was(tmp_path: Path, error: type) -> None:
+    """Such as one whose network turns out not to carry its algorithm."""
+    place = tmp_path / "run"
+
+    def fail(done: int, where: Path) -> None:
+        with suppress(error), RunFolder(where, print, ["new.csv"]) as out:
+            out.keep(lambda: write_text(where / "new.csv", "new"), "new.csv")
+            out.keep(lambda: write_text(where / "config.json", "new"), "config.json")
+            out.count(done, 2)
+            raise error("no")
+
+    fail(0, place)
+    assert not place.exists()
+    with RunFolder(place, print, ["deep/time.json"]):
+        (place / "deep").mkdir()
+        for name in ("config.json", "results.csv", "deep/time.json"):
+            write_text(place / name, "ours")
+    (place / "mine.txt").write_text("mine")
+    before = {path: path.read_bytes() for path in place.rglob("*.*")}
+    fail(0, place)
+    assert {path: path.read_bytes() for path in place.rglob("*.*")} == before
+    fail(1, place)
+    assert {path.name for path in place.iterdir()} == {"config.json", "mine.txt", "new.csv", FILES}
+
+
+def test_what_a_killed_run_has_put_aside_is_removed_by_the_next(tmp_path: Path) -> None:
+    written(tmp_path, *RUN_NAMES)
+    killed = RunFolder(tmp_path, print)
+    killed._lock.release()
+    assert (tmp_path / EARLIER / "results.csv").exists()
+    written(tmp_path, "config.json")
+    assert {path.name for path in tmp_path.iterdir()} == {"config.json", FILES}
 
 
 def test_a_figure_of_somebody_is_not_drawn_over(tmp_path: Path) -> None:

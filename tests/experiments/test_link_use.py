@@ -7,11 +7,14 @@ import io
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import running
 
+from ringleaf.core.faults import parse_faults
 from ringleaf.experiments.records import link_use
 from ringleaf.experiments.records.link_use import LinkUse, as_csv, as_html, from_csv, tell, uses_of
+from ringleaf.experiments.records.slow_links import with_slow_links
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.outcome import Drop
 from ringleaf.topologies.registry import build
@@ -47,6 +50,23 @@ def test_links_of_different_rates_are_compared_by_time_and_not_by_bytes() -> Non
     uses = uses_of(graph, outcome(link_bytes=sent))
     assert tell(uses) == "busiest link: h1 to s0, 50 % of the time"
     assert uses[1].percent == 40.0
+
+
+def test_links_that_a_fault_slows_down_are_busy_for_longer() -> None:
+    """At a fifth of the rate from 0.3 to 0.7 us: 100 bytes before take 0.1 us, and 60 then 0.3."""
+    faults = parse_faults("h0-s0 rate 1600M at 300ns for 400ns", "faults")
+    graph = with_slow_links(STAR, faults)
+    series = {("h0", "s0"): np.array([100, 0, 0, 20, 20, 20, 0, 0, 0, 0])}
+    sent = {("h0", "s0"): 160, ("h1", "s0"): 300}
+    known = {"bin_ps": 10**5, "link_bytes": sent}
+
+    uses = uses_of(graph, outcome(link_series=series, **known))
+    live = uses_of(graph, outcome(link_series={}, **known))  # at the mean rate, 0.68 bytes per ns
+
+    assert [each.source for each in uses] == ["h0", "h1"]
+    assert [each.percent for each in uses] == pytest.approx([40, 30])
+    assert [each.source for each in live] == ["h1", "h0"]
+    assert [each.percent for each in live] == pytest.approx([30, 16 / 0.68])
 
 
 def test_long_runs_are_told_as_python_counts() -> None:

@@ -124,6 +124,13 @@ def test_figures_and_report_are_drawn_when_asked_for(tmp_path: Path) -> None:
         result.figure("tiem")
 
 
+def test_another_process_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So matplotlib's backend here, and all that is set of it, stay the caller's."""
+    result = ringleaf.run(topo=RACK, algo="ring", size="1K", out=tmp_path)
+    monkeypatch.setattr("ringleaf.experiments.runs.drawing.redraw", None)
+    assert result.report().is_file()
+
+
 def test_a_result_nobody_asked_to_keep_is_removed() -> None:
     result = ringleaf.run(topo=RACK, algo="ring", size="1K")
     folder = result.folder

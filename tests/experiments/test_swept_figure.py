@@ -64,6 +64,22 @@ def test_each_scheduler_has_a_line_of_its_own_colour_over_ascending_rates() -> N
     assert axes.get_ylabel() == "simulated time\nof the slowest job (ms)"
 
 
+@pytest.mark.parametrize("count", [3, 4, 6])
+def test_long_names_of_values_do_not_cover_one_another(count: int) -> None:
+    faults = [f"s0-s{number} down at 2us for 5us, h1-s0 loss 1%" for number in range(count)]
+    cases = product(("1us", "9us"), faults)
+    lines = [
+        line
+        for reroute, fault in cases
+        for line in pair("fifo", 1.0, reroute=reroute, faults=fault)
+    ]
+
+    figure = drawn(lines, ["faults", "reroute"])
+
+    shown = [tick.get_text().replace("\n", " ") for tick in figure.axes[0].get_xticklabels()]
+    assert shown == faults
+
+
 def test_panels_share_the_values_of_their_axis() -> None:
     """With values of its own, a panel's first value would stand under another panel's label."""
     cases = [("a", "10G"), ("a", "40G"), ("b", "40G"), ("b", "20G")]

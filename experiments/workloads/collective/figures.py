@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from ringleaf.collectives.algorithm import Look
+from ringleaf.core.faults import parse_faults
 from ringleaf.core.units import PS_PER_US, format_count, format_size
 from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import looks_of
 from ringleaf.experiments.figures.style import INK, mark_logarithmic, save
+from ringleaf.experiments.records.slow_links import with_slow_links
 from ringleaf.experiments.records.topology_copy import kept_topology
 from ringleaf.experiments.setup.network import build_topology, scale_rates
 from ringleaf.experiments.workloads.collective.circuit_figures import draw_circuits, panels_of
@@ -91,7 +93,8 @@ def _graph_of(run: CollectiveResults, folder: Path) -> nx.Graph[str]:
     graph = build_topology(topo, **{name: run.options[name] for name in names})
     graph = scale_rates(graph, run.options["scale"])
     graph.graph["name"] = run.topology
-    return graph
+    faults = parse_faults(",".join(run.options.get("faults", ())), "faults")
+    return with_slow_links(graph, [each.at_scale(run.options["scale"]) for each in faults])
 
 
 def largest_explained(run: CollectiveResults) -> list[Explained]:

@@ -14,6 +14,8 @@ from ringleaf.core.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, themed, to_svg, write_figure
+from ringleaf.experiments.records.slow_links import busy_ps as busy_of
+from ringleaf.experiments.records.slow_links import is_slow
 from ringleaf.experiments.workloads.collective.rows import (
     CollectiveRow,
     LinkSeries,
@@ -64,6 +66,8 @@ def busy_percent(
     """Return how much of a row's time each direction of each link was busy, in percent."""
     sent = series.size_bytes.sum(axis=1).astype(np.float64)
     busy_ps = sent * 8 * PS_PER_S / _rates(series, graph)
+    for number, ends in _slow(graph, series):
+        busy_ps[number] = busy_of(graph, ends, series.size_bytes[number], series.bin_ps).sum()
     percents: npt.NDArray[np.float64] = np.minimum(100 * busy_ps / max(row.time_ps, 1), 100)
     return percents
 
@@ -209,7 +213,15 @@ def utilisation(series: LinkSeries, graph: nx.Graph[str]) -> npt.NDArray[np.floa
     """Return the share of each link's rate that was used, (links, bins)."""
     room_bytes = _rates(series, graph) * series.bin_ps / (8 * PS_PER_S)
     shares: npt.NDArray[np.float64] = series.size_bytes / room_bytes[:, None]
+    for number, ends in _slow(graph, series):
+        busy_ps = busy_of(graph, ends, series.size_bytes[number], series.bin_ps)
+        shares[number] = busy_ps / series.bin_ps
     return shares
+
+
+def _slow(graph: nx.Graph[str], series: LinkSeries) -> list[tuple[int, tuple[str, str]]]:
+    """Return the numbers of directions whose links faults slow down, and their ends."""
+    return [(number, ends) for number, ends in enumerate(series.links) if is_slow(graph, ends)]
 
 
 def _rates(series: LinkSeries, graph: nx.Graph[str]) -> npt.NDArray[np.float64]:

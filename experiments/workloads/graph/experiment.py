@@ -93,6 +93,8 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         self.graph = graph or make_graph(spec)
         ranks = len(self.matched.graph.ranks)
         self.hosts = place_ranks(hosts(self.graph), ranks, spec.placement, spec.seed)
+        faults = [each.at_scale(spec.scale) for each in spec.faults]
+        self._slowness = slowness_of(faults, self.hosts)
         algorithm = self.scheduling.algorithm(CalledCollective.ALLREDUCE)
         assert algorithm is not None
         self.system: System | None = SYSTEMS[algorithm.name] if algorithm.in_network else None
@@ -344,9 +346,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
             form_of=self.scheduling.form,
             queue_pairs=FLOWS_ABREAST if are_flows and self.spec.pattern != RING else 1,
             until_acked=are_flows,
-            slowness=slowness_of(
-                [each.at_scale(self.spec.scale) for each in self.spec.faults], self.hosts
-            ),
+            slowness=self._slowness,
         )
 
     def _system_of(self, team: RankTeam) -> System | None:

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from ringleaf.experiments.records import circuit_counts
-from ringleaf.experiments.records.link_use import uses_of
+from ringleaf.experiments.records.link_use import time_busy_ps, uses_of
 from ringleaf.experiments.workloads.graph.accounts import end_ps, spend, tabulate
 from ringleaf.experiments.workloads.graph.messages import messages_of
 from ringleaf.experiments.workloads.graph.results import WorkResults
@@ -74,7 +74,7 @@ def summarise(
     )
     sizes = outcome.link_bytes
     if owners and any(sizes.values()):
-        busiest = max(sizes, key=lambda ends: sizes[ends] / link(graph, *ends).rate_bps)
+        busiest = max(sizes, key=lambda ends: time_busy_ps(graph, outcome, ends))
         series = outcome.owner_series.get(busiest)
         results.link = " to ".join(busiest)
         results.link_rate_bps = link(graph, *busiest).rate_bps

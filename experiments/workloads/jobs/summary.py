@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.experiments.records import circuit_counts, tree_counts
-from ringleaf.experiments.records.link_use import uses_of
+from ringleaf.experiments.records.link_use import time_busy_ps, uses_of
+from ringleaf.experiments.records.slow_links import is_slow
 from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase, jain
 from ringleaf.experiments.workloads.jobs.spec import JobSpec
 from ringleaf.experiments.workloads.jobs.stages import JobsPerformance
@@ -155,6 +156,8 @@ def _times(job: TrainingJob) -> dict[str, Any]:
 
 def _load(graph: nx.Graph[str], outcome: RunResult, direction: Direction) -> float:
     """Return the load of a direction of a link while jobs ran; 1 is its full rate."""
+    if is_slow(graph, direction):
+        return time_busy_ps(graph, outcome, direction) / max(outcome.time_ps, 1)
     took_s = max(outcome.time_ps, 1) / PS_PER_S
     return outcome.link_bytes[direction] * 8 / (link(graph, *direction).rate_bps * took_s)
 

@@ -7,7 +7,6 @@ ranks end, a line `RANK STATUS` for each, on a pipe: a status is what `Popen.ret
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
 import os
 import signal
@@ -19,10 +18,9 @@ from contextlib import suppress
 from importlib.metadata import version
 from typing import NoReturn
 
+from ringleaf.core.orphans import die_with_parent
 from ringleaf.experiments.workloads.train import launch
 from ringleaf.experiments.workloads.train.on_cpu import hint
-
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
 
 
 class Forge:
@@ -48,7 +46,7 @@ class Forge:
                 warnings.simplefilter("ignore")  # of threads of libraries, which live on elsewhere
                 process = os.fork()
             if not process:
-                _die_with_parent(signal.SIGKILL, self._process)
+                die_with_parent(self._process)
                 os.close(self._report)
                 _be_rank(rank, self._script)
             self._ranks[process] = rank
@@ -76,7 +74,7 @@ def main() -> None:
     parent, report, ranks, *script = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ranks are told by the terminal, too
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    _die_with_parent(signal.SIGTERM, int(parent))
+    die_with_parent(int(parent), signal.SIGTERM)
     launch.preload()
     forge = Forge(int(report), script)
     forge.make(int(ranks))
@@ -111,13 +109,6 @@ def _status_of(error: SystemExit) -> int:
         return (error.code or 0) & 0xFF
     sys.stderr.write(f"{error.code}\n")
     return 1
-
-
-def _die_with_parent(how: signal.Signals, parent: int) -> None:
-    """Have the kernel end this process when the one that has made it is gone, which it may be."""
-    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, how)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), how)
 
 
 if __name__ == "__main__":

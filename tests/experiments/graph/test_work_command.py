@@ -12,6 +12,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.runs.drawing import read_results
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
@@ -260,6 +261,12 @@ def test_packet_hops_are_counted_beforehand(tmp_path: Path) -> None:
     found = experiment.run(lambda *_: None, lambda hops: None)
 
     assert 1 <= found.packet_hops / experiment.packet_hops < 1.25  # the rest acknowledges
+
+
+def test_a_slow_host_that_is_not_there_is_refused_before_a_run_begins(tmp_path: Path) -> None:
+    given = yaml.safe_load(SPEC) | {"out": str(tmp_path / "out"), "faults": "h99 slow 2"}
+    with pytest.raises(ConfigError, match="got 'h99 slow 2 at 0'; like one of h0, h1, h2"):
+        WorkExperiment(resolve_workload(given))
 
 
 def test_scattered_ranks_go_further(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_sums_are_exact_and_all_is_as_before_in_the_next_run(
     ("faults", "more", "reason"),
     [
         ("s0-s2 loss 1% at 0", {}, "faults: no fluid model covers loss, got 's0-s2 loss 1%"),
-        ("s0-s2 rate 400G at 0", {}, "faults: flows' links can't get faster"),
+        ("s0-s2 rate 400G at 0", {}, "faults: a link can't get faster than 100G"),
         ("s0-s2 down at 0", {"system": "switchml"}, "aggregation by switches on links that fail"),
     ],
 )
