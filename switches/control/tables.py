@@ -30,7 +30,7 @@ MOST_KEPT_ENTRIES = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """The last image of a table, and where it has each entry.
 
     Attributes:
@@ -63,7 +63,7 @@ class TableEntries:
         self._columns: EntryColumns | None = None  # all entries, while nobody looks at single ones
         self._made: dict[tuple[Match, int], InstalledEntry] = {}
         self._images: dict[Hashable, Fields] = {}  # by entries, default and place of records
-        self._layout: Layout | None = None
+        self._layout: TableLayout | None = None
         self._free_records: list[int] = []
         self._references: Counter[ProfileMember | MemberGroup] = Counter()
         self.records = 0  # records (of counter, meter and last hit) ever needed at once
@@ -127,14 +127,14 @@ class TableEntries:
         before = self._layout
         if before is None or before.form != form or not before.places:
             words = image.build(records_at)
-            self._layout = Layout(form, actions, words, image.places)
+            self._layout = TableLayout(form, actions, words, image.places)
             return words
         words = before.image.copy()
         pairs = zip(before.actions, actions, entries, before.places, strict=True)
         for last, now, entry, place in pairs:
             if now != last and place >= 0:
                 image.rewrite(words, entry, place, records_at)
-        self._layout = Layout(form, actions, words, before.places)
+        self._layout = TableLayout(form, actions, words, before.places)
         return words
 
     def _lay_out(self, entries: Sequence[InstalledEntry] | EntryColumns, records_at: int) -> Fields:
