@@ -89,16 +89,17 @@ class ReplicaSources:
             raise ConfigError(f"{where}: session must have been added, got {session}")
 
     def _check(self, where: str, group: int, node: int | None) -> None:
-        there = node is None or (node < len(self._nodes) and self._nodes[node] is not None)
-        if group not in self._groups or not there:
+        if group not in self._groups or (node is not None and self._at(node) is None):
             both = f"{group}" if node is None else f"{group} and {node}"
             raise ConfigError(f"{where}: group and node must have been created, got {both}")
 
     def _node(self, where: str, node: int) -> tuple[int, tuple[int, ...]]:
-        entry = self._nodes[node] if node < len(self._nodes) else None
-        if entry is None:
+        if (entry := self._at(node)) is None:
             raise ConfigError(f"{where}: node must have been created, got {node}")
         return entry
+
+    def _at(self, node: int) -> tuple[int, tuple[int, ...]] | None:
+        return self._nodes[node] if 0 <= node < len(self._nodes) else None
 
     def entities(self) -> list[Any]:
         """Return finsy's entities of the groups, then of the sessions."""

@@ -291,6 +291,7 @@ def test_a_constant_default_may_be_said_once_more() -> None:
         ("mc_node_create 1 2 | 3", "nodes must name ports, and no lags"),
         ("mc_mgrp_destroy 1", "must have been created, got 1"),
         ("mc_node_update 0 1", "node must have been created, got 0"),
+        ("mc_node_create 1 2\nmc_node_destroy -1", "node must have been created, got -1"),
         ("mirroring_delete 3", "session must have been added, got 3"),
         ("act_prof_create_group x", "got 'x'"),
     ],
