@@ -1,4 +1,4 @@
-"""What frames take on the line, by IEEE 802.3."""
+"""What frames take on the line, by IEEE 802.3; what links lose, and let come late."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
@@ -43,3 +44,17 @@ def test_packets_are_late_by_the_share_of_reorder_alone() -> None:
     assert late.retransmissions > 0
     assert twice.retransmissions == 0
     assert twice.time_ps == pytest.approx(plain.time_ps, rel=0.2)
+
+
+def test_a_link_loses_the_same_packets_whatever_others_carry() -> None:
+    """Two hosts' packets share no link; each port draws numbers of its own."""
+    graph = build("leafspine,leaves=1,spines=1,hosts=4")
+    times = []
+    for ends in ([(0, 1)], [(0, 1), (2, 3)]):
+        rows = [Transfer(0, src, dst, chunk, Op.COPY) for chunk, (src, dst) in enumerate(ends)]
+        schedule = Schedule(Collective.BROADCAST, "copies", 4, len(ends), rows)
+        network = VirtualNetwork(graph, NetworkOptions(has_data=False, loss=0.2))
+        arrays = network.arrays(100_000 * len(ends), schedule=schedule)
+        times.append(network.run(schedule, arrays).finish_ps[1])
+
+    assert times[0] == times[1]
