@@ -62,8 +62,6 @@ def check(request: RunRequest, *, live: bool = True) -> None:
     _check_growth(spec)
     _check_fluid(spec)
     _check_verified(spec)
-    if live and spec.is_live:
-        check_machine_for(spec)
     check_out(spec.out)
     if spec.routes in SOLVED:
         require("scipy", f"routes {spec.routes}")
@@ -72,6 +70,8 @@ def check(request: RunRequest, *, live: bool = True) -> None:
     troubled = spec.network_faults or spec.reroute_ps is not None
     if (spec.detours or spec.inject_bps is not None or troubled) and counts.links <= FEW_LINKS:
         _check_topology(spec)
+    if live and spec.is_live:
+        check_machine_for(spec)
 
 
 def check_fits(kind: WorkloadKind[Any], spec: NetworkSpec, counts: Counts) -> None:

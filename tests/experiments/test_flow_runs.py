@@ -141,7 +141,6 @@ def test_workloads_say_what_their_time_may_be_wrong_by(
         ({"cc": "dcqcn"}, "cc: no fluid model covers windows that change, got 'dcqcn'"),
         ({"pcap": "yes"}, "pcap: flows have no packets to capture"),
         ({"explain": "yes"}, "explain: needs the packets' times"),
-        ({"skip": "1%"}, "skip: steps do not repeat, or are wanted whole, with net=flow"),
         ({"algo": "atp", "servers": "1"}, "algo: atp has no fluid form, got net=flow"),
         ({"offload": "guo"}, "net: can't carry this workload, got 'flow'; take net=virtual"),
         ({"net": "virtual", "check_packets": "yes"}, "check_packets: is for net=flow"),

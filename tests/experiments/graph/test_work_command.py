@@ -347,7 +347,7 @@ def test_a_plan_has_places_and_packets(tmp_path: Path) -> None:
         ("workload: llm\n", "layers: must be given where there is no preset, got none"),
         ("workload: llm\npreset: gpt3\n", "got 'gpt3'; did you mean 'gpt13b'? valid: gpt13b"),
         (SPEC + "files: x.goal\n", "files: are of traces, got 'x.goal'"),
-        (SPEC + "pp: 3\n", "layers: must be a multiple of pp times chunks, 3, got 4"),
+        (SPEC.replace("pp: 2", "pp: 3"), "layers: must be a multiple of pp times chunks, 3, got 4"),
         (SPEC + "schedule: 1b1f\n", "schedule: unknown schedule, got '1b1f'"),
         (SPEC + "algo: [ring, tree]\n", "one algorithm for each collective, got 'ring' and 'tree'"),
         (SPEC + "algo: switchml\ndata: none\n", "switches add up data, got 'none' and 'switchml'"),
