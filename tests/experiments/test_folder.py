@@ -227,8 +227,9 @@ def test_a_run_that_is_impossible_leaves_all_as_it_was(tmp_path: Path, error: ty
 
 
 def test_what_a_killed_run_has_put_aside_is_removed_by_the_next(tmp_path: Path) -> None:
-    written(tmp_path, *RUN_NAMES)
-    killed = RunFolder(tmp_path, print)
+    written(tmp_path, "ranks.csv", *RUN_NAMES)
+    killed = RunFolder(tmp_path, print, ("config.json",))
+    write_text(killed.path / "config.json", "ours")
     killed._lock.release()
     assert (tmp_path / EARLIER / "results.csv").exists()
     written(tmp_path, "config.json")
