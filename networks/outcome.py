@@ -13,6 +13,9 @@ BOUND = 0.85  # busy for this share of the time counts as always: ticks are coar
 
 Direction = tuple[str, str]  # of a link: from, to
 
+MOST_CELLS = 1 << 23
+"""Links times bins of a result's series; bins are wider where there would be more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Drop:
@@ -176,8 +179,8 @@ class RunResult:
     notes: list[Note] = field(default_factory=list)  # of messages, if watched: the first of them
     left_out: int = 0  # messages' ends that there was no more room to note
     step_ends_ps: npt.NDArray[np.int64] | None = None
-    """Of a run by classes of ranks, in place of notes: when each class had received the message of
-    each step, (steps, classes), if each rank receives one in each step."""
+    """In place of notes, if a run went by classes of ranks that receive one message in each step:
+    when each class had them, (steps, classes)."""
     corrupted: int = 0  # packets that receivers discarded, as a bit was wrong
     refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`

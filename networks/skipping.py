@@ -32,7 +32,7 @@ from ringleaf.collectives.rows import REDUCE, Columns
 from ringleaf.collectives.schedule import ChunkRows, Schedule, chunk_ranges
 from ringleaf.core.tensors import Array
 from ringleaf.core.units import format_count
-from ringleaf.networks.outcome import RECEIVE, Direction, RunResult
+from ringleaf.networks.outcome import MOST_CELLS, RECEIVE, Direction, RunResult
 
 Times = npt.NDArray[np.float64]
 
@@ -247,7 +247,6 @@ def _joined(head: RunResult, tail: RunResult, skip: Skip, messages: int) -> RunR
 
 
 _BINS = 1024  # of a whole run's series, at most
-_CELLS = 1 << 23  # of all links' series together, if bins are few enough for that
 
 
 def _series(
@@ -255,7 +254,7 @@ def _series(
 ) -> tuple[int, dict[Direction, npt.NDArray[np.int64]]]:
     """Return all links' bytes over time: as noted, and at the first steps' rate where skipped."""
     end_ps = before_ps + max(len(each) for each in tail.link_series.values()) * tail.bin_ps
-    bins = min(_BINS, max(_CELLS // len(tail.link_series), 2))
+    bins = min(_BINS, max(MOST_CELLS // len(tail.link_series), 2))
     bin_ps = max(-(-end_ps // bins), 1)
     edges_ps = np.arange(-(-end_ps // bin_ps) + 1) * bin_ps
     factor = (skip.first + skip.steps) / skip.first

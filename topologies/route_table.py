@@ -15,7 +15,7 @@ from ringleaf.topologies.arrays import Distances, Numbers, SwitchArrays
 Ports = tuple[int, ...]
 
 FEW_LEAVES = 32
-"""Of so many leaves Python finds equal ones in less time than NumPy."""
+"""Python finds equal leaves among so many in less time than NumPy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ringleaf.core.plain_matplotlib import load
+from ringleaf.core.plain_matplotlib import load_matplotlib
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.folder import write_text
 from ringleaf.experiments.runs.console import Debug, guard, say
@@ -79,7 +79,7 @@ def topo_show_command(
     if out is None:
         say(terminal(graph))
     else:
-        load()
+        load_matplotlib()
         from ringleaf.topologies.draw import draw  # imports matplotlib
 
         draw(graph, out)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringleaf.core.plain_matplotlib import load, plain_settings
+from ringleaf.core.plain_matplotlib import load_matplotlib, plain_settings
 from ringleaf.experiments.figures.fonts import embedding
 from ringleaf.experiments.records.folder import claim_figure, write_bytes
 
@@ -60,7 +60,7 @@ _COLOR = re.compile(r"#[0-9a-f]{6}\b")
 @contextmanager
 def matplotlib_style() -> Iterator[None]:
     """Set the style of all our figures, whatever the user's settings are."""
-    load().use("agg")
+    load_matplotlib().use("agg")
     with plain_settings(_STYLE):
         yield
 
@@ -132,7 +132,7 @@ def warm_up() -> None:
     This is for a process that draws our figures and nothing else.
     """
     with _flat():
-        load()
+        load_matplotlib()
         import matplotlib.pyplot as plt
 
     with matplotlib_style(), embedding():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from ringleaf.core.plain_matplotlib import load
+from ringleaf.core.plain_matplotlib import load_matplotlib
 from ringleaf.core.shipped import PAGE
 from ringleaf.experiments.figures.style import variable
 
@@ -34,7 +34,7 @@ def figure(svg: str, title: str, caption: str) -> str:
 
 def _dark_style() -> str:
     """Return the CSS that replaces drawings' colours on a dark page."""
-    load()
+    load_matplotlib()
     from ringleaf.topologies.draw import dark_colors  # imports matplotlib
 
     colors = "".join(f"{variable(was)}:{now};" for was, now in dark_colors().items())

@@ -25,16 +25,13 @@ from ringleaf.networks.flow.classes import Classes, class_plans
 from ringleaf.networks.flow.machine import FlowMachine, Tell
 from ringleaf.networks.groups import whole
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.networks.outcome import RECEIVE, RunResult
+from ringleaf.networks.outcome import MOST_CELLS, RECEIVE, RunResult
 from ringleaf.networks.virtual.state import open_network
 from ringleaf.topologies.graph import hosts, neighbors, switches
 
 if TYPE_CHECKING:
     from ringleaf.hosts.shared_plans import SharedPlans
     from ringleaf.topologies.arrays import Numbers
-
-MOST_CELLS = 1 << 23
-"""Links times bins of a result's series; bins are wider where there would be more."""
 
 
 def without_classes(schedule: Schedule, elements: int, options: NetworkOptions) -> str:

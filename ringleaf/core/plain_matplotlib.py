@@ -14,7 +14,7 @@ from ringleaf.errors import ConfigError
 _BACKEND = "MPLBACKEND"
 
 
-def load() -> ModuleType:
+def load_matplotlib() -> ModuleType:
     """Import matplotlib, and return it.
 
     The backend that the environment names is not asked for, as figures are files: one that this
@@ -41,7 +41,7 @@ def load() -> ModuleType:
 @contextmanager
 def plain_settings(settings: Mapping[str, Any]) -> Iterator[None]:
     """Have matplotlib's own settings, and these on top, for as long as this is entered."""
-    mpl = load()
+    mpl = load_matplotlib()
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(settings)

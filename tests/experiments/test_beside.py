@@ -93,6 +93,20 @@ def test_the_process_ends_with_the_run() -> None:
     assert helper._process.returncode == -signal.SIGKILL
 
 
+def started(code: str) -> subprocess.Popen[bytes]:
+    """Start a program of Python, whose input stays open."""
+    command = [sys.executable, "-c", code]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def kill_and_await(parent: subprocess.Popen[bytes], process: int) -> None:
+    """Kill one process, and see that another ends with it."""
+    descriptor = os.pidfd_open(process)
+    parent.kill()
+    assert select.select([descriptor], [], [], WAIT_S)[0]
+    os.close(descriptor)
+
+
 def test_the_process_ends_with_a_run_that_is_killed() -> None:
     """Its input stays open, as some other process may have it."""
     code = (
@@ -103,15 +117,9 @@ def test_the_process_ends_with_a_run_that_is_killed() -> None:
         "sys.stdin.readline()\n"
         "os._exit(0)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as run:
-        assert run.stdin is not None
+    with started(code) as run:
         assert run.stdout is not None
-        helper = os.pidfd_open(int(run.stdout.readline()))
-        run.kill()
-        assert select.select([helper], [], [], WAIT_S)[0]
-        os.close(helper)
+        kill_and_await(run, int(run.stdout.readline()))
 
 
 def test_forks_end_with_the_process_that_draws() -> None:
@@ -124,15 +132,10 @@ def test_forks_end_with_the_process_that_draws() -> None:
         "    return sys.stdin.readline()\n"
         "tasks.by_all_cores({'a': wait, 'b': wait})\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as drawing:
+    with started(code) as drawing:
         assert drawing.stdout is not None
-        for process in {int(drawing.stdout.readline()) for _ in "ab"} - {drawing.pid}:
-            fork = os.pidfd_open(process)
-            drawing.kill()
-            assert select.select([fork], [], [], WAIT_S)[0]
-            os.close(fork)
+        [fork] = {int(drawing.stdout.readline()) for _ in "ab"} - {drawing.pid}
+        kill_and_await(drawing, fork)
 
 
 def test_the_end_of_its_input_ends_it_without_a_drawing() -> None:

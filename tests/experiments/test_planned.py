@@ -68,7 +68,7 @@ def test_what_is_not_known_is_equal() -> None:
 
 
 def test_a_group_reduces_over_all_rings_of_its_circuits() -> None:
-    """Of four ranks, two rings have the strides 1 and 3: each rank has the same for both ways."""
+    """Two rings of four ranks have the strides 1 and 3: each rank has the same for both ways."""
     work = experiment(tp=4, pp=1, dp=1, algo="strides")
     (meeting,) = {each.ranks: each for each in work.matched.meetings}.values()
 

@@ -1,4 +1,4 @@
-"""What frames take on the line, by IEEE 802.3; what links lose, and let come late."""
+"""The line time of frames, by IEEE 802.3; packets that links lose, or let come late."""
 
 from __future__ import annotations
 

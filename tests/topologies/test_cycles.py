@@ -145,7 +145,7 @@ def test_the_given_order_of_a_leaf_spine_is_near() -> None:
 
 
 def test_rings_of_circuits_are_of_the_racks_that_have_hosts() -> None:
-    """Of three racks, one of which has one host alone, rings go at strides of 1 and 2."""
+    """One of three racks has one host alone; rings go at strides of 1 and 2."""
     graph = keep_hosts(registry.build("circuits,racks=4,hosts=2,optical=2"), 5)
     assert host_cycles(graph, 5) == ((0, 1, 2, 3, 4), (0, 1, 4, 2, 3))
     assert host_cycles(keep_hosts(graph, 2), 2) == ((0, 1),)

@@ -61,7 +61,7 @@ def test_jobs_are_told_by_their_iterations_and_algorithms(tmp_path: Path) -> Non
 
 
 def test_circuits_go_to_what_jobs_send_most_of(tmp_path: Path) -> None:
-    """Of two workers the first one gets the circuit to the server; the ring has all of its own."""
+    """The first one of two workers gets the circuit to the server; the ring has all of its own."""
     jobs = a_ring_and_servers(tmp_path)
     plan = CircuitPlan(jobs.graph, common_options(jobs.spec))
 
