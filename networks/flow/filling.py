@@ -41,7 +41,9 @@ MET_LINKS = 12  # links that are not slack: first those all of whose flows are m
 MET_LINKS_AT = 13
 INNER = 14  # the number of the former
 ROUND = 15  # the number of the last time that flows were given rates
-FILLING_WORDS = 16
+CAME_FLOWS = 16  # of the lists of flows and links that had changed before the last solution
+CAME_LINKS = 17
+FILLING_WORDS = 18
 
 # A link's direction: a line of the cache for what each change of its flows needs, and one more.
 CAPACITY = 0  # float
@@ -54,6 +56,7 @@ IS_FULL = 6
 GROWING = 7  # the number of rows that still grow
 REST = 8  # float: what is left of the capacity
 USAGE = 9  # float: the sum of flows' uses by weight, of those that still grow
+FIRST_ANSWER = 10  # entry of a flow whose acknowledgements go by it
 LINK_WORDS = 16
 
 # A flow, or several that are alike.
@@ -77,7 +80,9 @@ USE = 1  # float: the bits that the link carries for each of the flow's
 FLOW = 2
 NEXT = 3  # entries of the link whose flows are there
 PREVIOUS = 4
-ENTRY_WORDS = 5
+NEXT_ANSWER = 5  # entries of the link by which the answers to flows that are there go
+PREVIOUS_ANSWER = 6
+ENTRY_WORDS = 8
 
 LEAST_WHOLE = 1e6  # bit/s
 TOLERANCE = 1e-9  # of sums that are not of whole numbers
@@ -98,7 +103,7 @@ def make_filling(store: Store, capacities: Sequence[float]) -> int:
         words[at + word] = offset
     table = words[rows : rows + len(capacities) * LINK_WORDS].reshape(-1, LINK_WORDS)
     table.view(np.float64)[:, CAPACITY] = capacities
-    table[:, FIRST] = NONE
+    table[:, [FIRST, FIRST_ANSWER]] = NONE
     return at
 
 
@@ -250,10 +255,7 @@ def set_count(words: Words, at: int, flow: int, count: int) -> None:
     row = flow_row(words, at, flow)
     before = words[row + COUNT]
     words[row + COUNT] = count
-    if not words[row + IS_DIRTY_FLOW]:
-        words[row + IS_DIRTY_FLOW] = 1
-        words[words[at + DIRTY_FLOWS_AT] + words[at + DIRTY_FLOWS]] = flow
-        words[at + DIRTY_FLOWS] += 1
+    mark_flow(words, at, flow)
     more = (count - before) * as_floats(words)[row + PEAK]
     first = words[row + FIRST_ENTRY]
     for entry in range(first, first + words[row + ENTRY_COUNT]):
@@ -262,6 +264,16 @@ def set_count(words: Words, at: int, flow: int, count: int) -> None:
             put_in(words, at, entry)
         elif before > 0 and count == 0:
             take_out(words, at, entry)
+
+
+@inline
+def mark_flow(words: Words, at: int, flow: int) -> None:
+    """Have a flow solved again."""
+    row = flow_row(words, at, flow)
+    if not words[row + IS_DIRTY_FLOW]:
+        words[row + IS_DIRTY_FLOW] = 1
+        words[words[at + DIRTY_FLOWS_AT] + words[at + DIRTY_FLOWS]] = flow
+        words[at + DIRTY_FLOWS] += 1
 
 
 @inline
@@ -298,28 +310,31 @@ def set_capacity(words: Words, at: int, link: int, capacity: float) -> None:
 
 
 @inline
-def put_in(words: Words, at: int, entry: int) -> None:
-    """Put an entry into the list of its link."""
+def put_in(words: Words, at: int, entry: int, head: int = FIRST, following: int = NEXT) -> None:
+    """Put an entry into a list of its link, given the words of the list's head and of what follows.
+
+    The word after that is what comes before.
+    """
     here = entry_row(words, at, entry)
     row = link_row(words, at, words[here + LINK])
-    after = words[row + FIRST]
-    words[here + NEXT], words[here + PREVIOUS] = after, NONE
+    after = words[row + head]
+    words[here + following], words[here + following + 1] = after, NONE
     if after != NONE:
-        words[entry_row(words, at, after) + PREVIOUS] = entry
-    words[row + FIRST] = entry
+        words[entry_row(words, at, after) + following + 1] = entry
+    words[row + head] = entry
 
 
 @inline
-def take_out(words: Words, at: int, entry: int) -> None:
-    """Take an entry out of the list of its link."""
+def take_out(words: Words, at: int, entry: int, head: int = FIRST, following: int = NEXT) -> None:
+    """Take an entry out of a list of its link, as `put_in`."""
     here = entry_row(words, at, entry)
-    after, before = words[here + NEXT], words[here + PREVIOUS]
+    after, before = words[here + following], words[here + following + 1]
     if after != NONE:
-        words[entry_row(words, at, after) + PREVIOUS] = before
+        words[entry_row(words, at, after) + following + 1] = before
     if before != NONE:
-        words[entry_row(words, at, before) + NEXT] = after
+        words[entry_row(words, at, before) + following] = after
     else:
-        words[link_row(words, at, words[here + LINK]) + FIRST] = after
+        words[link_row(words, at, words[here + LINK]) + head] = after
 
 
 @inline
@@ -369,6 +384,7 @@ def meet_changes(words: Words, at: int) -> None:
         link = words[words[at + DIRTY_LINKS_AT] + i]
         words[link_row(words, at, link) + IS_DIRTY_LINK] = 0
         meet_link(words, at, link)
+    words[at + CAME_FLOWS], words[at + CAME_LINKS] = words[at + DIRTY_FLOWS], words[at + DIRTY_LINKS]
     words[at + DIRTY_FLOWS] = words[at + DIRTY_LINKS] = 0
 
 

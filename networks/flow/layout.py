@@ -99,6 +99,7 @@ class FlowTables(ABC):
             n.HOSTS_AT: store.allocate("words", count),
             n.STIRRED_AT: store.allocate("words", count),
             n.IS_STIRRED_AT: store.allocate("words", count),
+            n.MET_LINKS_AT: store.allocate("words", links),
             n.NET_AT: self.net,
             n.FILLING_AT: filling,
         }
@@ -161,10 +162,13 @@ class FlowTables(ABC):
 
     def _peak(self, end: QueuePair, way: Sequence[int], back: Sequence[int]) -> float:
         """Return the most that a flow may have, by the links of its way and by its window."""
-        frame = self._frame_bytes(end)
-        empty_ps = self._one_way_ps(way, frame) + self._one_way_ps(back, ANSWER_BYTES)
-        by_window = self._window_bits(end) * PS_PER_S // empty_ps
+        by_window = self._window_bits(end) * PS_PER_S // self._empty_ps(end, way, back)
         return float(min(*(self._rates[i] for i in way), by_window))
+
+    def _empty_ps(self, end: QueuePair, way: Sequence[int], back: Sequence[int]) -> int:
+        """Return the round trip of a full packet and its acknowledgement where nothing else is."""
+        frame = self._frame_bytes(end)
+        return self._one_way_ps(way, frame) + self._one_way_ps(back, ANSWER_BYTES)
 
     def _window_bits(self, end: QueuePair) -> int:
         """Return the bits on the line that a queue pair has in flight at most."""
@@ -183,11 +187,11 @@ class FlowTables(ABC):
         words = self._store.arena.words
         old, at = int(words[self.at + n.FLOWS]), int(words[self.at + n.FLOWS_AT])
         rows = self._store.allocate("words", (old + count) * n.FLOW_WORDS)
-        counted = self._store.allocate("words", old + count)
+        lists = [self._store.allocate("words", old + count) for _ in range(2)]
         words = self._store.arena.words
         words[rows : rows + old * n.FLOW_WORDS] = words[at : at + old * n.FLOW_WORDS]
         words[self.at + n.FLOWS], words[self.at + n.FLOWS_AT] = old + count, rows
-        words[self.at + n.COUNTED_AT] = counted
+        words[self.at + n.COUNTED_AT], words[self.at + n.MET_FLOWS_AT] = lists
 
     def _write_map(self) -> None:
         """Write the flows by host and queue pair."""
@@ -218,6 +222,9 @@ class FlowTables(ABC):
         floats[row + n.STORE_PS] = sum(PS_PER_S / rate for rate in rates) - PS_PER_S / min(rates)
         words[row + n.ANSWER_PS] = self._one_way_ps(back_way, ANSWER_BYTES)
         words[row + n.WINDOW] = self._window_bits(end)
+        empty_ps = self._empty_ps(end, way, back_way)
+        floats[row + n.EMPTY_PS] = empty_ps
+        floats[row + n.LEAVES] = min(rates[0], self._window_bits(end) * PS_PER_S // empty_ps)
         f.set_peak(
             *(words, int(words[self.at + n.FILLING_AT]), flow), self._peak(end, way, back_way)
         )

@@ -29,10 +29,12 @@ from ringleaf.networks.flow.messages import (
     ARRIVE,
     CREDIT,
     END,
+    FULL,
     SUMMED,
     arrive,
     end,
     fetch_ahead,
+    fill,
     flush,
     solve,
     stir,
@@ -53,7 +55,7 @@ SPARE = 64  # events
 def lacks_room(words: Words, at: int) -> bool:
     """Return whether the heap may have no room for what one step adds."""
     heap = words[words[at + n.NET_AT] + s.HEAP_AT]
-    return words[heap + COUNT] + 2 * words[at + n.FLOWS] + SPARE > words[heap + CAPACITY]
+    return words[heap + COUNT] + 3 * words[at + n.FLOWS] + SPARE > words[heap + CAPACITY]
 
 
 @inline
@@ -99,6 +101,8 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     row = n.flow_at(words, at, flow)
     if kind == SUMMED or words[row + n.AGENT] == 0:
         handle_sum(words, at, row, kind, flow, now_ps)
+    elif kind == FULL:
+        fill(words, at, flow, now_ps)
     elif words[row + n.IS_CUT]:
         words[row + n.LATE + kind] += 1
     elif kind == END:

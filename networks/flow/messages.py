@@ -6,6 +6,8 @@ the queue pair is the flow, and rates change only when it falls idle, or ceases 
 
 from __future__ import annotations
 
+import numpy as np
+
 import ringleaf.networks.flow.filling as f
 import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
@@ -58,6 +60,7 @@ from ringleaf.hosts.rc.wire import (
     credit_code,
 )
 from ringleaf.networks.flow.counting import count_bytes
+from ringleaf.networks.flow.queues import balance, wait_ps
 from ringleaf.networks.virtual.lines import line_bytes
 
 # Events: kind | flow << 3.
@@ -66,6 +69,7 @@ ARRIVE = 1  # its last bit is at the receiver
 ANSWER = 2  # the acknowledgement of the oldest message is at the sender
 CREDIT = 3  # an acknowledgement that brings credit only is there
 SUMMED = 4  # all workers have the sum of the switches
+FULL = 5  # a window is in flight
 
 
 @inline
@@ -130,9 +134,12 @@ def start(arena: Arena, at: int, flow: int, now_ps: int) -> None:
         return
     words[row + n.IS_ON] = 1
     words[f.flow_row(words, words[at + n.FILLING_AT], flow) + f.LEVEL] = qp.state[PRIORITY]
+    in_flight = unacknowledged(words, at, flow, now_ps)
     as_floats(words)[row + n.RATE] = 0.0
     words[row + n.END_PS] = FOREVER_PS
     begin(arena, at, row, qp, now_ps)
+    as_floats(words)[row + n.BEFORE] = in_flight
+    words[row + n.HAS_WINDOW] = in_flight >= words[row + n.WINDOW]
     if not words[row + n.IS_CUT]:
         f.set_count(words, words[at + n.FILLING_AT], flow, 1)
         count_flow(words, at, flow, words[row + n.BACK], 1)
@@ -145,12 +152,27 @@ def may_send(qp: Qp) -> bool:
 
 
 @inline
+def unacknowledged(words: Words, at: int, flow: int, now_ps: int) -> float:
+    """Return the bits in flight of a queue pair that has been idle."""
+    floats, row = as_floats(words), n.flow_at(words, at, flow)
+    around_ps = floats[row + n.EMPTY_PS] + wait_ps(words, at, flow)
+    around_ps += wait_ps(words, at, words[row + n.BACK])
+    left_ps = around_ps - (now_ps - words[row + n.IDLE_PS])
+    if left_ps <= 0:
+        return 0.0
+    most = min(floats[row + n.BEFORE] + floats[row + n.SIZE], float(words[row + n.WINDOW]))
+    return np.floor(min(most * left_ps / around_ps, floats[row + n.RATE] * left_ps / PS_PER_S))
+
+
+@inline
 def begin(arena: Arena, at: int, row: int, qp: Qp, now_ps: int) -> None:
     """Begin with the message that is next; the rate stays as it is."""
     words = arena.words
     request = (qp.state[SENDS_CURRENT] % RING) * REQUEST_WORDS
     size = bytes_on_line(qp.sends[request + 1], words[row + n.PAYLOAD_BYTES])
-    as_floats(words)[row + n.REST] = 8.0 * size
+    floats = as_floats(words)
+    floats[row + n.BEFORE] += floats[row + n.SIZE]
+    floats[row + n.REST] = floats[row + n.SIZE] = 8.0 * size
     words[row + n.FROM_PS] = words[row + n.BEGAN_PS] = now_ps
 
 
@@ -173,6 +195,10 @@ def answer(words: Words, at: int, back: int, more: int) -> None:
         link = words[f.entry_row(words, filling, entry) + f.LINK]
         here = n.link_at(words, at, link)
         words[here + n.ANSWERED] += more
+        if more > 0:
+            f.put_in(words, filling, entry, f.FIRST_ANSWER, f.NEXT_ANSWER)
+        else:
+            f.take_out(words, filling, entry, f.FIRST_ANSWER, f.NEXT_ANSWER)
         floats = as_floats(words)
         if more > 0 and words[here + n.ANSWERED] == 1:
             f.set_capacity(words, filling, link, floats[here + n.REDUCED])
@@ -192,6 +218,24 @@ def predict(words: Words, at: int, flow: int, now_ps: int) -> None:
     whole_ps = int(left_ps)
     words[row + n.END_PS] = now_ps + whole_ps + (left_ps > whole_ps)
     push(words, at, words[row + n.END_PS], END, flow)
+    if not words[row + n.HAS_WINDOW] and words[row + n.AGENT] != 0:
+        sent = floats[row + n.BEFORE] + floats[row + n.SIZE] - floats[row + n.REST]
+        more = words[row + n.WINDOW] - sent
+        if more < floats[row + n.REST]:
+            push(words, at, now_ps + int(max(more, 0.0) * PS_PER_S / rate) + 1, FULL, flow)
+
+
+@inline
+def fill(words: Words, at: int, flow: int, now_ps: int) -> None:
+    """Note that a flow has a window in flight, unless its rate has changed meanwhile."""
+    floats, row = as_floats(words), n.flow_at(words, at, flow)
+    if words[row + n.HAS_WINDOW] or not words[row + n.IS_ON]:
+        return
+    sent = floats[row + n.BEFORE] + floats[row + n.SIZE] - left_of(words, row, now_ps)
+    if sent >= words[row + n.WINDOW]:
+        words[row + n.HAS_WINDOW] = 1
+        words[at + n.NOW_PS] = now_ps
+        f.mark_flow(words, words[at + n.FILLING_AT], flow)
 
 
 @inline
@@ -256,16 +300,30 @@ def solve(words: Words, at: int, now_ps: int) -> None:
     """Give all flows their rates, and foretell the ends of those whose rates have changed."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
     f.solve(words, filling)
+    has_queues = balance(words, at)
     for i in range(words[filling + f.MET_LINKS]):
         note_queue(words, at, words[words[filling + f.MET_LINKS_AT] + i], now_ps)
     for i in range(words[filling + f.MET_FLOWS]):
         flow = words[words[filling + f.MET_FLOWS_AT] + i]
         row = n.flow_at(words, at, flow)
-        rate = floats[f.flow_row(words, filling, flow) + f.RATE]
-        if rate != floats[row + n.RATE]:
-            floats[row + n.REST] = left_of(words, row, now_ps)
-            words[row + n.FROM_PS], floats[row + n.RATE] = now_ps, rate
-            predict(words, at, flow, now_ps)
+        if not has_queues or words[row + n.FLOW_STAMP] != words[at + n.STAMP]:
+            rate = floats[f.flow_row(words, filling, flow) + f.RATE]
+            set_rate(words, at, flow, rate, now_ps)
+    if has_queues:
+        for i in range(words[at + n.MET_FLOWS]):
+            flow = words[words[at + n.MET_FLOWS_AT] + i]
+            rate = floats[n.flow_at(words, at, flow) + n.FITTING]
+            set_rate(words, at, flow, rate, now_ps)
+
+
+@inline
+def set_rate(words: Words, at: int, flow: int, rate: float, now_ps: int) -> None:
+    """Give a flow another rate."""
+    floats, row = as_floats(words), n.flow_at(words, at, flow)
+    if rate != floats[row + n.RATE]:
+        floats[row + n.REST] = left_of(words, row, now_ps)
+        words[row + n.FROM_PS], floats[row + n.RATE] = now_ps, rate
+        predict(words, at, flow, now_ps)
 
 
 @inline
@@ -294,7 +352,7 @@ def end(arena: Arena, at: int, flow: int, now_ps: int) -> None:
         predict(words, at, flow, now_ps)
     else:
         words[row + n.IS_ON] = 0
-        words[at + n.NOW_PS] = now_ps
+        words[row + n.IDLE_PS] = words[at + n.NOW_PS] = now_ps
         f.set_count(words, words[at + n.FILLING_AT], flow, 0)
         count_flow(words, at, flow, words[row + n.BACK], -1)
 
@@ -387,7 +445,8 @@ def give_answer(arena: Arena, at: int, flow: int, now_ps: int) -> None:
     state[SYNDROME], state[GAP_REPORTED] = -1, words[row + n.HELD] > 0
     code = credit_code(state[RECEIVES_END] - state[RECEIVES_FIRST])
     state[ADVERTISED] = state[RECEIVES_FIRST] + CREDITS[code]
-    arrival_ps = now_ps + words[n.flow_at(words, at, sender) + n.ANSWER_PS]
+    waits_ps = int(wait_ps(words, at, flow))
+    arrival_ps = now_ps + words[n.flow_at(words, at, sender) + n.ANSWER_PS] + waits_ps
     if words[row + n.TOLD] == state[RECEIVES_FIRST]:
         words[row + n.OFFERED] = state[ADVERTISED]
         push(words, at, arrival_ps, CREDIT, sender)

@@ -23,10 +23,16 @@ NOW_PS = 10
 SUMS = 11  # callback: 2 * flow, plus 1 if a sum has arrived; else its last bit has been carried
 COUNTED = 12  # flows whose bytes are yet to be counted on links
 COUNTED_AT = 13
-FLOW_NETWORK_WORDS = 14
+QUEUED = 14  # links with queues
+STAMP = 15  # the number of the last time that queues were looked for
+MET_FLOWS = 16  # flows that queues may concern, since then
+MET_FLOWS_AT = 17
+MET_LINKS = 18  # links that may have queues, likewise; of hosts, those that flows share
+MET_LINKS_AT = 19
+FLOW_NETWORK_WORDS = 20
 
 # A flow: a line of the cache each for what all events look at, what a message's end needs, what its
-# answers need, and bytes.
+# answers need, bytes, windows, and queues.
 AGENT = 0  # the sender's; 0: switches add up, and the rest is `sums`'
 QP_AT = 1  # the words of its queue pair
 BACK = 2  # the flow of the receiver's queue pair, the other way
@@ -56,7 +62,20 @@ IS_COUNTED = 25  # 1: it is in the list of those
 OWNER = 26  # the number of its group
 WINDOW = 27  # bits in flight at most
 LATE = 28  # by kind of event: those that come when it is not cut any more
-FLOW_WORDS = 32
+SIZE = 32  # float: bits of the message that is carried, or was
+BEFORE = 33  # float: bits without an acknowledgement when it began
+HAS_WINDOW = 34  # 1: what is in flight is its window
+IDLE_PS = 35  # since when nothing is carried
+LEAVES = 37  # float: the rate at which its host sends it, alone
+EMPTY_PS = 36  # float: the round trip of a packet and its acknowledgement, alone
+FLOW_STAMP = 40  # when it was among those met
+ALONE = 41  # float: the rate that its links have for it alone
+FITTING = 42  # float: the rate that fits queues
+WISH = 43  # float: likewise, before its host's link is shared
+SLOPE = 44  # float: how fast that falls as queues on its way get longer, times their number
+WAIT_PS = 45  # float: queues on its way and that of its acknowledgements
+WAITS = 46  # their number
+FLOW_WORDS = 48
 
 # A link's direction.
 FULL = 0  # float: its rate
@@ -65,7 +84,12 @@ ANSWERED = 2  # flows under way whose acknowledgements go by it
 CARRIES = 3  # flows under way that begin there
 MOST_QUEUED = 4  # float: the most bits that packets might have in the queue in front of it
 IS_OF_HOST = 5  # 1: a host sends there, whose packets wait for one another in the host
-LINK_WORDS = 8
+QUEUE_PS = 6  # float: how long packets wait there
+LINK_STAMP = 7  # when it was among those met
+SUM = 8  # float: of its flows' rates
+CAME = 9  # float: likewise, in the round before
+FALL = 10  # float: of their slopes
+LINK_WORDS = 16
 
 
 @inline

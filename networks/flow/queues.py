@@ -1,0 +1,346 @@
+"""Queues that windows leave in front of full links, and what these leave of flows' rates.
+
+A sender has at most a window in flight. Once it has, its rate is that window over the round trip:
+that of a packet and its acknowledgement alone, and the queues that both wait in. Queues are as long
+as it takes for all rates to fit the links (Mo and Walrand, "Fair End-to-End Window-Based Congestion
+Control", IEEE/ACM Transactions on Networking 8(5), 2000). So a flow through several of them has
+less than its max-min share, and so has one whose acknowledgements wait behind data.
+
+Flows whose windows are not used up yet have their max-min shares. A host's flows share its link in
+turns, and leave no queue there. Flows of several priorities have none either: rates are max-min.
+
+Each queue changes by Newton's method at once with all others, as if the others on the ways of its
+flows changed by as much. That never overshoots by much, and the order of links does not count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.state as n
+from ringleaf.core.arena import Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.units import PS_PER_S
+from ringleaf.core.views import as_floats
+
+MOST_ROUNDS = 100
+CLOSE = 1e-4  # what rates may differ by from a link with a queue
+SCALE = 1e6  # of slopes, whose sums are of whole numbers
+
+
+@inline
+def balance(words: Words, at: int) -> bool:
+    """Fit queues, and the rates of flows with windows, to what the solver has just changed.
+
+    Returns:
+        Whether flows have been met, which have rates that fit, in place of those of the solver.
+    """
+    if not is_called_for(words, at):
+        return False
+    meet_changes(words, at)
+    if words[at + n.MET_LINKS] == 0:
+        return False
+    if not is_of_one_level(words, at):
+        clear(words, at)
+        return False
+    for number in range(MOST_ROUNDS):
+        wish(words, at)
+        share_hosts(words, at)
+        count_rates(words, at, number)
+        if adjust(words, at) <= CLOSE:
+            break
+    count_rates(words, at, 0)
+    fit(words, at)
+    return True
+
+
+@inline
+def is_called_for(words: Words, at: int) -> bool:
+    """Return whether there are queues, or a switch keeps a flow met from what its host sends."""
+    if words[at + n.QUEUED] > 0:
+        return True
+    filling = words[at + n.FILLING_AT]
+    for i in range(words[filling + f.MET_FLOWS]):
+        flow = words[words[filling + f.MET_FLOWS_AT] + i]
+        if words[n.flow_at(words, at, flow) + n.HAS_WINDOW] and is_kept(words, at, flow):
+            return True
+    return False
+
+
+@inline
+def is_kept(words: Words, at: int, flow: int) -> bool:
+    """Return whether a flow has less than its host sends, as links of switches have no more."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    row = f.flow_row(words, filling, flow)
+    if words[row + f.LIMIT] != f.NONE:
+        return words[n.link_at(words, at, words[row + f.LIMIT]) + n.IS_OF_HOST] == 0
+    leaves = floats[n.flow_at(words, at, flow) + n.LEAVES]
+    return bool(leaves > floats[row + f.PEAK] * (1 + CLOSE))
+
+
+@inline
+def may_queue(words: Words, at: int, link: int) -> bool:
+    """Return whether more may come to a link than it carries, or has come."""
+    filling, floats, here = words[at + n.FILLING_AT], as_floats(words), n.link_at(words, at, link)
+    if floats[here + n.QUEUE_PS] > 0:
+        return True
+    comes = 0.0
+    entry = words[f.link_row(words, filling, link) + f.FIRST]
+    while entry != f.NONE:
+        there = f.entry_row(words, filling, entry)
+        leaves = floats[n.flow_at(words, at, words[there + f.FLOW]) + n.LEAVES]
+        comes += leaves * floats[there + f.USE]
+        entry = words[there + f.NEXT]
+    return bool(comes > floats[here + n.FULL] * (1 + CLOSE))
+
+
+@inline
+def meet_changes(words: Words, at: int) -> None:
+    """Meet links that may have queues, and flows, that what has changed may concern."""
+    filling = words[at + n.FILLING_AT]
+    words[at + n.STAMP] += 1
+    words[at + n.MET_FLOWS] = words[at + n.MET_LINKS] = 0
+    for i in range(words[filling + f.CAME_LINKS]):
+        meet_link(words, at, words[words[filling + f.DIRTY_LINKS_AT] + i])
+    for i in range(words[filling + f.CAME_FLOWS]):
+        meet_flow(words, at, words[words[filling + f.DIRTY_FLOWS_AT] + i])
+    met = 0
+    while met < words[at + n.MET_FLOWS]:
+        flow = words[words[at + n.MET_FLOWS_AT] + met]
+        meet_links(words, at, flow)
+        if words[n.flow_at(words, at, flow) + n.AGENT] != 0:
+            meet_links(words, at, words[n.flow_at(words, at, flow) + n.BACK])
+        met += 1
+
+
+@inline
+def meet_flow(words: Words, at: int, flow: int) -> None:
+    """Meet a flow, if it is there."""
+    filling, mine = words[at + n.FILLING_AT], n.flow_at(words, at, flow)
+    is_there = words[f.flow_row(words, filling, flow) + f.COUNT] > 0
+    if is_there and words[mine + n.FLOW_STAMP] != words[at + n.STAMP]:
+        words[mine + n.FLOW_STAMP] = words[at + n.STAMP]
+        words[words[at + n.MET_FLOWS_AT] + words[at + n.MET_FLOWS]] = flow
+        words[at + n.MET_FLOWS] += 1
+
+
+@inline
+def meet_links(words: Words, at: int, flow: int) -> None:
+    """Meet the links on a flow's way."""
+    filling = words[at + n.FILLING_AT]
+    row = f.flow_row(words, filling, flow)
+    first = words[row + f.FIRST_ENTRY]
+    for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+        meet_link(words, at, words[f.entry_row(words, filling, entry) + f.LINK])
+
+
+@inline
+def meet_link(words: Words, at: int, link: int) -> None:
+    """Meet a link that may have a queue, its flows, and those whose acknowledgements go by it."""
+    filling, here = words[at + n.FILLING_AT], n.link_at(words, at, link)
+    if words[here + n.LINK_STAMP] == words[at + n.STAMP] or not may_queue(words, at, link):
+        return
+    words[here + n.LINK_STAMP] = words[at + n.STAMP]
+    as_floats(words)[here + n.SUM] = 0.0
+    words[words[at + n.MET_LINKS_AT] + words[at + n.MET_LINKS]] = link
+    words[at + n.MET_LINKS] += 1
+    row = f.link_row(words, filling, link)
+    entry = words[row + f.FIRST]
+    while entry != f.NONE:
+        there = f.entry_row(words, filling, entry)
+        meet_flow(words, at, words[there + f.FLOW])
+        entry = words[there + f.NEXT]
+    entry = words[row + f.FIRST_ANSWER]
+    while entry != f.NONE:
+        there = f.entry_row(words, filling, entry)
+        meet_flow(words, at, words[n.flow_at(words, at, words[there + f.FLOW]) + n.BACK])
+        entry = words[there + f.NEXT_ANSWER]
+
+
+@inline
+def is_of_one_level(words: Words, at: int) -> bool:
+    """Return whether all flows met have the same priority; find what each may have alone."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    level = f.NONE
+    for i in range(words[at + n.MET_FLOWS]):
+        flow = words[words[at + n.MET_FLOWS_AT] + i]
+        row, mine = f.flow_row(words, filling, flow), n.flow_at(words, at, flow)
+        if level not in (f.NONE, words[row + f.LEVEL]):
+            return False
+        level = words[row + f.LEVEL]
+        alone = np.inf
+        first = words[row + f.FIRST_ENTRY]
+        for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+            there = f.entry_row(words, filling, entry)
+            number = words[there + f.LINK]
+            if words[n.link_at(words, at, number) + n.LINK_STAMP] != words[at + n.STAMP] or entry == first:
+                link = f.link_row(words, filling, number)
+                alone = min(alone, floats[link + f.CAPACITY] / floats[there + f.USE])
+        floats[mine + n.ALONE] = alone
+    return True
+
+
+@inline
+def clear(words: Words, at: int) -> None:
+    """Have no queues at the links met."""
+    for i in range(words[at + n.MET_LINKS]):
+        set_queue(words, at, words[words[at + n.MET_LINKS_AT] + i], 0.0)
+
+
+@inline
+def set_queue(words: Words, at: int, link: int, queue_ps: float) -> None:
+    """Set a link's queue."""
+    floats, here = as_floats(words), n.link_at(words, at, link)
+    words[at + n.QUEUED] += (queue_ps > 0) - (floats[here + n.QUEUE_PS] > 0)
+    floats[here + n.QUEUE_PS] = queue_ps
+
+
+@inline
+def wait_ps(words: Words, at: int, flow: int) -> float:
+    """Return how long a flow's packets wait on their way."""
+    if words[at + n.QUEUED] == 0:
+        return 0.0
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    row = f.flow_row(words, filling, flow)
+    first, sum_ps = words[row + f.FIRST_ENTRY], 0.0
+    for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+        link = words[f.entry_row(words, filling, entry) + f.LINK]
+        sum_ps += floats[n.link_at(words, at, link) + n.QUEUE_PS]
+    return sum_ps
+
+
+@inline
+def add_waits(words: Words, at: int, mine: int, flow: int) -> None:
+    """Add the queues on the way of a flow to the waits of another one, or its own."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    row = f.flow_row(words, filling, flow)
+    first = words[row + f.FIRST_ENTRY]
+    for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+        link = words[f.entry_row(words, filling, entry) + f.LINK]
+        queue_ps = floats[n.link_at(words, at, link) + n.QUEUE_PS]
+        floats[mine + n.WAIT_PS] += queue_ps
+        words[mine + n.WAITS] += queue_ps > 0
+
+
+@inline
+def wish(words: Words, at: int) -> None:
+    """Find what flows met would have with the queues as they are: a window in each round trip."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    for i in range(words[at + n.MET_FLOWS]):
+        flow = words[words[at + n.MET_FLOWS_AT] + i]
+        mine = n.flow_at(words, at, flow)
+        if not words[mine + n.HAS_WINDOW]:
+            rate = floats[f.flow_row(words, filling, flow) + f.RATE]
+            floats[mine + n.WISH] = floats[mine + n.FITTING] = rate
+            floats[mine + n.SLOPE] = 0.0
+            continue
+        floats[mine + n.WAIT_PS] = 0.0
+        words[mine + n.WAITS] = 0
+        add_waits(words, at, mine, flow)
+        add_waits(words, at, mine, words[mine + n.BACK])
+        around_ps = floats[mine + n.EMPTY_PS] + floats[mine + n.WAIT_PS]
+        by_window = words[mine + n.WINDOW] * PS_PER_S / around_ps
+        rate = f.whole(min(by_window, floats[mine + n.ALONE]))
+        floats[mine + n.WISH] = floats[mine + n.FITTING] = rate
+        floats[mine + n.SLOPE] = np.floor(by_window / around_ps * max(words[mine + n.WAITS], 1) * SCALE)
+
+
+@inline
+def share_hosts(words: Words, at: int) -> None:
+    """Have flows of one host share its link in turns."""
+    for i in range(words[at + n.MET_LINKS]):
+        link = words[words[at + n.MET_LINKS_AT] + i]
+        if words[n.link_at(words, at, link) + n.IS_OF_HOST]:
+            share_host(words, at, link)
+
+
+@inline
+def share_host(words: Words, at: int, link: int) -> None:
+    """Give flows of a host what they wish, as far as others leave it: none has more of the rest."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    row = f.link_row(words, filling, link)
+    share, before = 0.0, -1.0
+    while share > before:
+        before, left, growing = share, floats[row + f.CAPACITY], 0.0
+        entry = words[row + f.FIRST]
+        while entry != f.NONE:
+            there = f.entry_row(words, filling, entry)
+            wished = floats[n.flow_at(words, at, words[there + f.FLOW]) + n.WISH]
+            if wished <= share:
+                left -= wished * floats[there + f.USE]
+            else:
+                growing += floats[there + f.USE]
+            entry = words[there + f.NEXT]
+        if growing == 0:
+            return
+        share = f.whole(left / growing)
+    entry = words[row + f.FIRST]
+    while entry != f.NONE:
+        there = f.entry_row(words, filling, entry)
+        mine = n.flow_at(words, at, words[there + f.FLOW])
+        floats[mine + n.FITTING] = min(floats[mine + n.WISH], share)
+        entry = words[there + f.NEXT]
+
+
+@inline
+def count_rates(words: Words, at: int, number: int) -> None:
+    """Add up what the links met have of their flows, and how much less that gets with queues."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    for i in range(words[at + n.MET_LINKS]):
+        here = n.link_at(words, at, words[words[at + n.MET_LINKS_AT] + i])
+        if number < 2:
+            floats[here + n.CAME] = floats[here + n.SUM] * number
+        else:
+            floats[here + n.CAME] += (floats[here + n.SUM] - floats[here + n.CAME]) / 4
+        floats[here + n.SUM] = floats[here + n.FALL] = 0.0
+    for i in range(words[at + n.MET_FLOWS]):
+        flow = words[words[at + n.MET_FLOWS_AT] + i]
+        row, mine = f.flow_row(words, filling, flow), n.flow_at(words, at, flow)
+        first, rate = words[row + f.FIRST_ENTRY], floats[mine + n.FITTING]
+        for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+            there = f.entry_row(words, filling, entry)
+            here = n.link_at(words, at, words[there + f.LINK])
+            if words[here + n.LINK_STAMP] != words[at + n.STAMP]:
+                continue
+            floats[here + n.SUM] += rate * floats[there + f.USE]
+            floats[here + n.FALL] += floats[mine + n.SLOPE] * floats[there + f.USE]
+            room = floats[f.link_row(words, filling, words[there + f.LINK]) + f.CAPACITY]
+            if floats[here + n.CAME] > room:
+                rate = f.whole(rate * (room / floats[here + n.CAME]))
+
+
+@inline
+def adjust(words: Words, at: int) -> float:
+    """Make queues longer or shorter; return the most by which a link's flows did not fit it."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    worst = 0.0
+    for i in range(words[at + n.MET_LINKS]):
+        link = words[words[at + n.MET_LINKS_AT] + i]
+        here = n.link_at(words, at, link)
+        if words[here + n.IS_OF_HOST]:
+            continue
+        room, before_ps = floats[f.link_row(words, filling, link) + f.CAPACITY], floats[here + n.QUEUE_PS]
+        over, queue_ps = floats[here + n.SUM] - room, 0.0
+        if floats[here + n.FALL] > 0:
+            queue_ps = max(0.0, np.floor(before_ps + over / floats[here + n.FALL] * SCALE))
+        if max(before_ps, queue_ps) > 0:
+            worst = max(worst, abs(over) / room)
+        set_queue(words, at, link, queue_ps)
+    return worst
+
+
+@inline
+def fit(words: Words, at: int) -> None:
+    """Have rates fit links in full, where the last queues leave a little too much."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    for i in range(words[at + n.MET_FLOWS]):
+        flow = words[words[at + n.MET_FLOWS_AT] + i]
+        row, mine = f.flow_row(words, filling, flow), n.flow_at(words, at, flow)
+        first, share = words[row + f.FIRST_ENTRY], 1.0
+        for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+            number = words[f.entry_row(words, filling, entry) + f.LINK]
+            here, link = n.link_at(words, at, number), f.link_row(words, filling, number)
+            if words[here + n.LINK_STAMP] == words[at + n.STAMP]:
+                share = min(share, floats[link + f.CAPACITY] / max(floats[here + n.SUM], 1.0))
+        floats[mine + n.FITTING] = f.whole(floats[mine + n.FITTING] * share)
