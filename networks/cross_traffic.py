@@ -160,8 +160,8 @@ def _read(packets: PacketFile, part: slice) -> tuple[Keys, Numbers]:
             keys[side, rows, :] = 0
             keys[side, rows, 0] = kind
             keys[side, rows, 1 : 1 + size] = get(ip_at + at, size)[rows]
-        if its_type == _IPV4:
-            traffic_class[rows] = get(ip_at + 1, 1)[rows, 0] & 0xFC
+        high, low = get(ip_at, 2)[rows].T
+        traffic_class[rows] = (low if its_type == _IPV4 else high << 4 | low >> 4) & 0xFC
     return keys, traffic_class
 
 
