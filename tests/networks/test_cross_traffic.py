@@ -299,6 +299,18 @@ def test_a_mirrored_trunk_has_the_hosts_of_its_ip_addresses(tmp_path: Path) -> N
     assert rows[:, b.SIZE_BYTES].tolist() == [446, 446, 446]
 
 
+def test_addresses_behind_two_labels(tmp_path: Path) -> None:
+    inner = bytes(frame("192.0.2.1", "192.0.2.9", 100, 1))
+    other = bytes(frame("192.0.2.2", "192.0.2.9", 100, 1))
+    talk = [Ether(lay_out(each, "labels and a tag")[1]) for each in (inner, other)]
+    wrpcap(str(tmp_path / "in.pcap"), talk)
+
+    source, rows = timetable(read_records(tmp_path / "in.pcap"), 4, 4096)
+
+    assert source.tolist() == [0, 2]
+    assert rows[:, b.HEAD].tolist() == [1, 1]
+
+
 def test_a_capture_cut_to_headers_has_the_records_sizes(tmp_path: Path) -> None:
     talk = [frame("10.0.0.1", "10.0.0.2", 1000, 1 + i * 50e-6) for i in range(2)]
     wrpcap(str(tmp_path / "in.pcap"), talk, snaplen=96)
