@@ -16,7 +16,7 @@ from ringleaf.core.kept_methods import kept
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "ringleaf" / "methods"
+    return tmp_path / "ringleaf" / "code"
 
 
 def make() -> Any:

@@ -36,7 +36,7 @@ def kept(name: str) -> Iterator[None]:
         name: The file's name: that of a command.
     """
     try:
-        path = cache_folder() / "methods" / name
+        path = cache_folder() / "code" / name
         about = f"code {sys.version} {MAGIC_NUMBER.hex()} {sys.flags.optimize}"
         data = read_sealed(path, about)
     except (OSError, ConfigError):
