@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ringleaf.core.arena import Fields, Words
+from ringleaf.core.distinct import distinct
 from ringleaf.switches.engine.lookup import (
     GROUP_KEYS,
     GROUP_MASK,
@@ -123,6 +124,6 @@ def _settle(home: Words, base: Words, slots: Words) -> Words:
         np.minimum.at(holder, place, asking)
         after = holder[place]
         displaced = before[(before != after) & (before != nobody)]
-        asking = np.unique(np.concatenate([asking[after != asking], displaced]))
+        asking = distinct(np.concatenate([asking[after != asking], displaced]))
         at[asking] = (at[asking] + 1) & (slots[asking] - 1)
     return base + at
