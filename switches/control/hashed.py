@@ -72,11 +72,12 @@ def _number_groups(rows: Fields, masks: Fields) -> tuple[Words, Fields]:
     """
     if (masks == masks[0]).all():
         return np.zeros(len(masks), np.int64), masks[:1]
-    unique_masks, first, group = np.unique(masks, axis=0, return_index=True, return_inverse=True)
+    columns = masks.ravel() if masks.shape[1] == 1 else masks  # one alone is sorted much faster
+    unique_masks, first, group = np.unique(columns, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)  # rows come best first, so each group's first row has its rank
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
-    return number[group.ravel()], unique_masks[order]
+    return number[group.ravel()], unique_masks.reshape(-1, masks.shape[1])[order]
 
 
 def _first_of_equals(group: Words, keys: Fields) -> Words:
@@ -122,7 +123,7 @@ def _settle(home: Words, base: Words, slots: Words) -> Words:
         before = holder[place]
         np.minimum.at(holder, place, asking)
         after = holder[place]
-        displaced = before[(before != after) & (before != nobody)]
-        asking = np.unique(np.concatenate([asking[after != asking], displaced]))
+        displaced = np.unique(before[(before != after) & (before != nobody)])
+        asking = np.concatenate([asking[after != asking], displaced])
         at[asking] = (at[asking] + 1) & (slots[asking] - 1)
     return base + at
