@@ -184,7 +184,7 @@ def renumbered(values: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
     """
     is_used = np.zeros(int(values.max(initial=0)) + 1, bool)
     is_used[values] = True
-    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[values]
+    return is_used.nonzero()[0], (is_used.cumsum() - 1)[values]
 
 
 def _distinct(allowed: npt.NDArray[np.bool_], ports: Numbers) -> tuple[list[Ports], Numbers]:
