@@ -73,7 +73,7 @@ def try_flows(given: Mapping[str, str]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _rows(options: Mapping[str, str]) -> list[tuple[str, int, int, int]]:
+def _rows(options: Mapping[str, str]) -> list[tuple[str, int, int, int | None]]:
     """Return the algorithm, size, time and wrong elements of each run."""
     spec = resolve(options)
     check_fits(KIND, spec, count_nodes(spec))
