@@ -196,8 +196,9 @@ def _network_layer(
         ether_type[tagged] = number(at + 2)[tagged]
         at[tagged] += _TAG_BYTES
     in_session = (ether_type == _PPPOE) & (lengths >= at + _PPPOE_BYTES)
+    protocols = number(at + 6)
     for protocol, its_type in _PPP_TYPES.items():
-        rows = in_session & (number(at + 6) == protocol)
+        rows = in_session & (protocols == protocol)
         ether_type[rows] = its_type
         at[rows] += _PPPOE_BYTES
     for _ in range(_MOST_TAGS):

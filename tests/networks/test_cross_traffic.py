@@ -332,3 +332,19 @@ def test_other_link_layers_are_named(tmp_path: Path, link: int, message: str) ->
     path.write_bytes(path.read_bytes()[:20] + struct.pack("<I", link) + path.read_bytes()[24:])
     with pytest.raises(ConfigError, match=f"cross_traffic: .*Linux cooked.*{message}"):
         check(request({"topo": STAR, "out": str(tmp_path), "cross_traffic": str(path)}))
+
+
+def test_a_fragments_offset_is_no_protocol_of_ppp(tmp_path: Path) -> None:
+    """Where PPP's protocol would be in IPv4's header is 0x57, PPP's number of IPv6."""
+    made = Ether() / IP(src="192.0.2.1", dst="198.51.100.2", frag=0x57) / Raw(b"x" * 100)
+    link, data = lay_out(bytes(made), "PPPoE")
+    header = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link)
+    other = lay_out(bytes(frame("192.0.2.1", "198.51.100.2", 200, 1)), "PPPoE")[1]
+    records = b"".join(
+        struct.pack("<IIII", 7, 0, len(each), len(each)) + each for each in (data, other)
+    )
+    (tmp_path / "in.pcap").write_bytes(header + records)
+
+    source, _ = timetable(read_records(tmp_path / "in.pcap"), 4, 4096)
+
+    assert source.tolist() == [0, 0]  # both of one address
