@@ -13,6 +13,7 @@ import numpy as np
 
 from ringleaf.collectives.rows import ChunkRows, Column, Columns
 from ringleaf.collectives.symmetry import Symmetry
+from ringleaf.core.distinct import distinct
 
 
 class CirculantRows(ChunkRows):
@@ -98,7 +99,7 @@ class CirculantRows(ChunkRows):
     def of_rank(self, rank: int) -> tuple[Column, Columns]:
         """Return the numbers of the rows that a rank sends or receives, and the rows."""
         ends = (self._numbers(rank - each) for each in (self.first.src, self.first.dst))
-        numbers = np.unique(np.concatenate(list(ends)))
+        numbers = distinct(np.concatenate(list(ends)))
         return numbers, self.at(numbers)
 
     def _numbers(self, turn: Column) -> Column:

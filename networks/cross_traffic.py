@@ -1,12 +1,12 @@
 """A capture as cross traffic: which host sends what, when, and to whom.
 
-Hosts stand for the capture's addresses: IP where there is one, also behind VLAN tags, else
-Ethernet. Those are numbered as they appear, and host i stands for all whose number is i modulo the
-hosts; a packet between two that the same host stands for goes to the next host. Times, sizes and
-DSCP are the capture's. Sizes are those on the line, also where only the beginning of packets was
-kept. Packets without an Ethernet header get one. Frames that no line carries were captured on the
-host that sent them, before its card cut them (segmentation offload): they are cut into packets of
-the MTU, which are sent together.
+Hosts stand for the capture's addresses: IP where there is one, also behind VLAN tags, labels of
+MPLS and PPPoE, else Ethernet. Those are numbered as they appear, and host i stands for all whose
+number is i modulo the hosts; a packet between two that the same host stands for goes to the next
+host. Times, sizes and DSCP are the capture's. Sizes are those on the line, also where only the
+beginning of packets was kept. Packets without an Ethernet header get one. Frames that no line
+carries were captured on the host that sent them, before its card cut them (segmentation offload):
+they are cut into packets of the MTU, which are sent together.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ _SOURCE_PORTS = 0x4000
 
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _VLAN = (0x8100, 0x88A8, 0x9100)  # IEEE 802.1Q, 802.1ad, and what came before it
-_VLAN_BYTES, _MOST_TAGS = 4, 4
+_MPLS = (0x8847, 0x8848)  # RFC 3032; the last label of a packet has a bit set
+_TAG_BYTES, _MOST_TAGS = 4, 4  # a label is as long as a VLAN tag
+_PPPOE, _PPPOE_BYTES = 0x8864, 8  # RFC 2516, with the two bytes of PPP's protocol
+_PPP_TYPES = {0x0021: _IPV4, 0x0057: _IPV6}
 _KINDS = (
     # kind, EtherType, source and destination, bytes of an address, least header
     (1, _IPV4, 12, 16, 4, 20),
@@ -160,35 +163,53 @@ def _read(packets: PacketFile, part: slice) -> tuple[Keys, Numbers]:
             keys[side, rows, :] = 0
             keys[side, rows, 0] = kind
             keys[side, rows, 1 : 1 + size] = get(ip_at + at, size)[rows]
-        if its_type == _IPV4:
-            traffic_class[rows] = get(ip_at + 1, 1)[rows, 0] & 0xFC
+        high, low = get(ip_at, 2)[rows].T
+        traffic_class[rows] = (low if its_type == _IPV4 else high << 4 | low >> 4) & 0xFC
     return keys, traffic_class
 
 
 def _network_layer(
     links: Numbers, lengths: Numbers, get: Callable[[Numbers, int], Keys]
 ) -> tuple[Numbers, Numbers]:
-    """Return the place of each packet's network layer, behind VLAN tags, and its EtherType.
+    """Return the place of each packet's network layer, and its EtherType.
 
-    Where the link layer names no EtherType, the version of IP does.
+    It may be behind VLAN tags, PPPoE or labels of MPLS. Where nothing names an EtherType, the
+    version of IP does.
     """
+
+    def number(place: Numbers) -> Numbers:
+        high, low = get(place, 2).T.astype(np.int64)
+        return np.asarray(high << 8 | low)
+
     at = np.zeros(len(links), np.int64)
     ether_type = np.zeros(len(links), np.int64)
+    unnamed = np.zeros(len(links), np.bool_)
     for link in np.unique(links).tolist():
         rows = links == link
         at[rows] = HEADER_BYTES[link]
         if link in TYPE_AT:
-            high, low = get(np.full(len(links), TYPE_AT[link]), 2).T.astype(np.int64)
-            ether_type[rows] = (high << 8 | low)[rows]
+            ether_type[rows] = number(np.full(len(links), TYPE_AT[link]))[rows]
         else:
-            version = get(at, 1)[:, 0] >> 4
-            ether_type[rows & (version == 4)] = _IPV4
-            ether_type[rows & (version == 6)] = _IPV6
+            unnamed |= rows
     for _ in range(_MOST_TAGS):
-        tagged = np.isin(ether_type, _VLAN) & (lengths >= at + _VLAN_BYTES)
-        high, low = get(at + 2, 2).T.astype(np.int64)
-        ether_type[tagged] = (high << 8 | low)[tagged]
-        at[tagged] += _VLAN_BYTES
+        tagged = np.isin(ether_type, _VLAN) & (lengths >= at + _TAG_BYTES)
+        ether_type[tagged] = number(at + 2)[tagged]
+        at[tagged] += _TAG_BYTES
+    in_session = (ether_type == _PPPOE) & (lengths >= at + _PPPOE_BYTES)
+    protocols = number(at + 6)
+    for protocol, its_type in _PPP_TYPES.items():
+        rows = in_session & (protocols == protocol)
+        ether_type[rows] = its_type
+        at[rows] += _PPPOE_BYTES
+    for _ in range(_MOST_TAGS):
+        labelled = np.isin(ether_type, _MPLS) & (lengths >= at + _TAG_BYTES)
+        last = labelled & (get(at + 2, 1)[:, 0] & 1 == 1)
+        at[labelled] += _TAG_BYTES
+        ether_type[last] = 0
+        unnamed |= last
+    version = get(at, 1)[:, 0] >> 4
+    ether_type[unnamed & (version == 4)] = _IPV4
+    ether_type[unnamed & (version == 6)] = _IPV6
     return at, ether_type
 
 

@@ -24,7 +24,7 @@ from bench.options import FigureFile
 from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
-from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
+from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style, subplots
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.topologies.switching.settings import parse_circuits
 
@@ -122,10 +122,8 @@ def gains(times: Times) -> Iterator[tuple[float, float, str]]:
 
 def draw(found: Sequence[SweptTimes], path: Path) -> None:
     """Write the figure."""
-    import matplotlib.pyplot as plt
-
     with matplotlib_style():
-        figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+        figure, axes = subplots(figsize=(6.4, 3.8))
         for each, color, marker in zip(
             found, ("#1f77b4", "#d95f02", "#7570b3"), "os^", strict=False
         ):
@@ -145,7 +143,6 @@ def draw(found: Sequence[SweptTimes], path: Path) -> None:
         axes.minorticks_off()
         axes.legend(loc="lower right", ncols=2)
         figure.savefig(path, format=path.suffix[1:], dpi=DOTS_PER_INCH)
-        plt.close(figure)
 
 
 def circuits_command(

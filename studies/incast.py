@@ -23,6 +23,7 @@ from ringleaf.core.tensors import INT32
 from ringleaf.core.units import PS_PER_S, PS_PER_US, parse_rate, parse_size
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.figures.style import subplots
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.workloads.jobs.results import jain
 from ringleaf.hosts.congestion.registry import CONTROLLERS
@@ -115,9 +116,7 @@ def draw(runs: dict[str, Incast], path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    figure, axes = subplots(figsize=(7, 3.6))
     for name, run in runs.items():
         times = np.arange(len(run.queue)) * run.result.queue_bin_ps / PS_PER_US
         axes.plot(times, run.queue / 1024, label=name, linewidth=1)
@@ -125,7 +124,6 @@ def draw(runs: dict[str, Incast], path: Path) -> None:
     axes.legend()
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=150)
-    plt.close(figure)
 
 
 def incast_command(

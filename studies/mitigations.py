@@ -24,7 +24,7 @@ from bench.options import FigureFile
 from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
-from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
+from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style, subplots
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import resolve_workload
@@ -182,10 +182,8 @@ def rank(measure: str) -> Iterator[Ranking]:
 
 def draw(rankings: Sequence[Ranking], measure: str, path: Any) -> None:
     """Write the figure: each mitigation's time by flows over that by packets."""
-    import matplotlib.pyplot as plt
-
     with matplotlib_style():
-        figure, axes = plt.subplots(figsize=(5.2, 4.6), layout="constrained")
+        figure, axes = subplots(figsize=(5.2, 4.6))
         for traffic, color, marker in zip(
             TRAFFIC, ("#1f77b4", "#d95f02", "#7570b3"), "os^", strict=True
         ):
@@ -201,7 +199,6 @@ def draw(rankings: Sequence[Ranking], measure: str, path: Any) -> None:
         axes.set(xlabel=f"{measure} of flows' times by packets (µs)", ylabel="by flows (µs)")
         axes.legend()
         figure.savefig(path, format=path.suffix[1:], dpi=DOTS_PER_INCH)
-        plt.close(figure)
 
 
 def mitigations_command(

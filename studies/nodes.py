@@ -26,7 +26,7 @@ import typer
 from bench.options import FigureFile
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
-from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
+from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style, subplots
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.topologies.registry import parse
 
@@ -90,10 +90,8 @@ def read_points(path: Path, nic_bps: int) -> list[NodesPoint]:
 
 def draw(points: Sequence[NodesPoint], path: Path) -> None:
     """Write the figure, a PNG file."""
-    import matplotlib.pyplot as plt
-
     with matplotlib_style():
-        figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+        figure, axes = subplots(figsize=(6.4, 3.8))
         ratios = [point.ratio for point in points]
         axes.plot(ratios, ratios, color="gray", linestyle=":", label="the ratio itself")
         axes.plot(
@@ -118,7 +116,6 @@ def draw(points: Sequence[NodesPoint], path: Path) -> None:
         axes.minorticks_off()
         axes.legend()
         figure.savefig(path, format="png", dpi=DOTS_PER_INCH)
-        plt.close(figure)
 
 
 def nodes_command(

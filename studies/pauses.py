@@ -22,6 +22,7 @@ from ringleaf.core.tensors import INT32
 from ringleaf.core.units import PS_PER_US, format_time
 from ringleaf.errors import BackendError
 from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.figures.style import subplots
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
@@ -99,9 +100,7 @@ def draw(runs: dict[str, Around], path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    figure, axes = subplots(figsize=(7, 3.6))
     for name, run in runs.items():
         end_us = run.time_ps / PS_PER_US
         times = np.arange(1, len(run.sent) + 1) * run.bin_ps / PS_PER_US
@@ -121,7 +120,6 @@ def draw(runs: dict[str, Around], path: Path) -> None:
     axes.legend()
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=150)
-    plt.close(figure)
 
 
 def pauses_command(out: FigureFile = None, debug: Debug = False) -> None:

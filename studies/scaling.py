@@ -27,7 +27,7 @@ from ringleaf.core.units import format_size, parse_size
 from ringleaf.errors import BackendError, choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.estimates.estimate import need
-from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
+from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style, subplots
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.runs.progress import Progress, progress
 from ringleaf.experiments.setup.ranks import count_nodes
@@ -215,15 +215,12 @@ def _by_workload(found: Sequence[ScalingRow]) -> dict[str, list[ScalingRow]]:
 
 def draw(found: Sequence[ScalingRow], path: Path) -> None:
     """Draw time and memory over packet-hops, both axes logarithmic, with lines of slope 1."""
-    import matplotlib.pyplot as plt
-
     with matplotlib_style():
-        figure, (times, memories) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+        figure, (times, memories) = subplots(1, 2, figsize=(9, 3.8))
         _draw_panel(times, found, "wall clock of the command (s)", lambda used: used.wall_s)
         _draw_panel(memories, found, "memory (MiB)", lambda used: used.peak_bytes / MIB)
         figure.legend(*memories.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         figure.savefig(path, format="png", dpi=DOTS_PER_INCH)
-        plt.close(figure)
 
 
 def _draw_panel(

@@ -22,6 +22,7 @@ from ringleaf.core.shipped import PACKAGE
 from ringleaf.core.units import PS_PER_MS
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.figures.style import subplots
 from ringleaf.experiments.published import claims
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.runs.spec_file import read_cases
@@ -269,16 +270,14 @@ def table(found: Sequence[MeasuredScheduler]) -> Iterator[str]:
 
 def draw(found: Sequence[MeasuredScheduler]) -> Figure:
     """Draw each scheduler's mean over `fifo`'s as bars, jobs as dots; a panel per placement."""
-    import matplotlib.pyplot as plt
-
     over = ratios(found)
     placements = list(dict.fromkeys(each.placement for each in found))
     schedulers = list(dict.fromkeys(each.scheduler for each in found))
     markers = dict(zip(sorted(set(found[0].models)), "o^sDv", strict=False))
     figure: Figure
-    figure, panels = plt.subplots(
+    figure, panels = subplots(
         1, len(placements), figsize=(1.5 + 3.6 * len(placements), 1.4 + 0.24 * len(schedulers)),
-        sharex=True, sharey=True, squeeze=False, layout="constrained",
+        sharex=True, sharey=True, squeeze=False,
     )  # fmt: skip
     for axes, placement in zip(panels[0], placements, strict=True):
         base = next(e.mean_ms for e in found if (e.placement, e.scheduler) == (placement, FIFO))

@@ -32,6 +32,7 @@ from ringleaf.core.units import PS_PER_US
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.figures.style import subplots
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
 
@@ -153,13 +154,9 @@ def draw(found: Sequence[tuple[VolumeCase, SentWords]], path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
     densities = list(dict.fromkeys(case.density for case, _ in found))
     names = list(dict.fromkeys(case.name for case, _ in found))
-    figure, plots = plt.subplots(
-        1, len(densities), figsize=(3.2 * len(densities), 4.2), squeeze=False, layout="constrained"
-    )
+    figure, plots = subplots(1, len(densities), figsize=(3.2 * len(densities), 4.2), squeeze=False)
     for density, axes in zip(densities, plots[0], strict=True):
         for number, name in enumerate(names):
             points = [
@@ -180,7 +177,6 @@ def draw(found: Sequence[tuple[VolumeCase, SentWords]], path: Path) -> None:
     handles, labels = plots[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=6)
     figure.savefig(path, dpi=110)
-    plt.close(figure)
 
 
 def sparse_volume_command(

@@ -27,6 +27,7 @@ from ringleaf.core.shipped import PACKAGE
 from ringleaf.core.units import PS_PER_MS, exact_rate
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.figures.style import subplots
 from ringleaf.experiments.published import claims
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.runs.spec_file import Case, read_cases, swept
@@ -236,11 +237,9 @@ _AXIS = f"simulated time over {OURS}'s"
 
 def draw(found: Sequence[MeasuredCondition]) -> Figure:
     """Draw times over those of `tensorexpress`: over links' rates, and under other conditions."""
-    import matplotlib.pyplot as plt
-
     over, first = ratios(found), found[0].condition
     figure: Figure
-    figure, panels = plt.subplots(1, 3, figsize=(12, 4.8), layout="constrained")
+    figure, panels = subplots(1, 3, figsize=(12, 4.8))
     alike = [at for at in over if replace(at, rate_bps=first.rate_bps) == first]
     for axes, base in zip(panels, BASES, strict=False):
         _draw_rates(axes, sorted(alike, key=lambda at: at.rate_bps), over, base)

@@ -2,9 +2,10 @@
 
 import dataclasses
 import sys
+import typing
 from dataclasses import FrozenInstanceError, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -15,7 +16,7 @@ from ringleaf.core.kept_methods import kept
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "ringleaf" / "methods"
+    return tmp_path / "ringleaf" / "code"
 
 
 def make() -> Any:
@@ -57,6 +58,32 @@ def test_methods_are_compiled_once_and_do_the_same(monkeypatch: pytest.MonkeyPat
     assert again.__init__.__qualname__ == make().__init__.__qualname__
 
 
+def make_pair() -> Any:
+    """Return a class with annotations, which Python takes as texts."""
+
+    class Pair(NamedTuple):
+        left: "list[int]"
+        right: "dict[str, int]"
+
+    return Pair
+
+
+def test_annotations_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with kept("command"):
+        make_pair()
+    monkeypatch.setattr(kept_methods, "compile", refuse, raising=False)
+    with kept("command"):
+        again = make_pair()
+
+    assert typing.get_type_hints(again) == {"left": list[int], "right": dict[str, int]}
+    assert again(left=[1], right={}) == ([1], {})
+
+
+def test_what_is_no_expression_is_refused_as_ever() -> None:
+    with kept("command"), pytest.raises(SyntaxError, match="Forward reference"):
+        typing.ForwardRef("int or")
+
+
 def test_each_name_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with kept("command"):
         make()
@@ -68,7 +95,9 @@ def test_each_name_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_dataclasses_are_made_as_ever_afterwards() -> None:
     with kept("command"):
         assert "exec" in vars(dataclasses)
+        assert "compile" in vars(typing)
     assert "exec" not in vars(dataclasses)
+    assert "compile" not in vars(typing)
 
 
 @pytest.mark.parametrize("error", [SystemExit(2), SystemExit("no"), ValueError()])

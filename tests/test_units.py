@@ -130,7 +130,7 @@ def test_what_is_written_exactly_is_read_back(number: int) -> None:
 
 def test_exact_rates_are_short() -> None:
     assert [exact_rate(rate) for rate in (40 * 10**9, 25 * 10**8, 1000, 7)] == [
-        "40G", "2.5G", "1K", "7",
+        "40G", "2.5G", "1K", "7bps",
     ]  # fmt: skip
 
 

@@ -271,19 +271,23 @@ def _draw_frames(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
             )
 
 
-def _thickness(graph: nx.Graph[str], rate_bps: int) -> float:
+def _slowest_bps(graph: nx.Graph[str]) -> int:
+    return min((each.rate_bps for _, _, each in directions(graph)), default=0)
+
+
+def _thickness(rate_bps: int, slowest_bps: int) -> float:
     """Return how much thicker a link of this rate is than the slowest one."""
-    slowest = min(each.rate_bps for _, _, each in directions(graph))
-    return float(min((rate_bps / slowest) ** 0.5, 3))
+    return float(min((rate_bps / slowest_bps) ** 0.5, 3))
 
 
 def _draw_links(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
     strokes, widths = [], []
+    width, slowest_bps = _line_width(graph), _slowest_bps(graph)
     for a, b in graph.edges:
         link_strokes = _strokes(graph, sheet, a, b)
         rate_bps = max(link(graph, *ends).rate_bps for ends in ((a, b), (b, a)))
         strokes += link_strokes
-        widths += [_line_width(graph) * _thickness(graph, rate_bps)] * len(link_strokes)
+        widths += [width * _thickness(rate_bps, slowest_bps)] * len(link_strokes)
     axes.add_collection(LineCollection(strokes, colors=LINE_COLOR, linewidths=widths))
 
 
@@ -317,13 +321,13 @@ def _draw_values(
     """Draw one line per direction, on the right as it goes; idle ones are grey."""
     top = top or max(values.values(), default=0) or 1
     palette = ListedColormap(_shades(_LIGHT_SCALE))
-    lane = max(0.9, 1.6 * _line_width(graph))
+    lane, slowest_bps = max(0.9, 1.6 * _line_width(graph)), _slowest_bps(graph)
     for idle, width in ((True, 0.8 * lane), (False, lane)):
         strokes, shades, widths = [], [], []
         for (a, b), value in _directions(graph, values):
             if (value == 0) is idle:
                 link_strokes = _strokes(graph, sheet, a, b)
-                thick = _thickness(graph, link(graph, a, b).rate_bps)
+                thick = _thickness(link(graph, a, b).rate_bps, slowest_bps)
                 aside = 0.6 * lane * thick / 72 + 0.004
                 strokes += [_to_the_right(stroke, aside) for stroke in link_strokes]
                 widths += [width * thick] * len(link_strokes)
@@ -419,7 +423,8 @@ class _Head:
             counts += f" of {format_rate(rates[0])}"
         elif len(rates) <= MOST_RATES:
             self._samples = [
-                (format_rate(rate), _line_width(graph) * _thickness(graph, rate)) for rate in rates
+                (format_rate(rate), _line_width(graph) * _thickness(rate, rates[0]))
+                for rate in rates
             ]
         else:
             ends = [format_rate(rate) for rate in (rates[0], rates[-1])]

@@ -46,10 +46,10 @@ def remaining_ps(table: RouteTable, hop_ps: HopTime, *, longest: bool = False) -
     arrays = table.arrays
     links = _Links(table, hop_ps)
     left = np.zeros((len(arrays.switches) + 1, len(arrays.hosts)), np.int64)
-    for distance in range(int(table.away.max(initial=0)) + 1):
-        near = np.flatnonzero((table.away == distance).any(axis=1))
-        at, host = np.nonzero(table.away[near][:, arrays.leaf] == distance)
-        at = near[at]
+    away = table.away[:, arrays.leaf].ravel()
+    nearest_first = np.argsort(away, kind="stable")
+    for same in np.split(nearest_first, np.cumsum(np.bincount(away))):
+        at, host = np.divmod(same, len(arrays.hosts))
         chosen = links.choice[at, host]
         least = np.full(len(at), worst)
         for column in links.choices.T:

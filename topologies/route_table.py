@@ -184,7 +184,7 @@ def renumbered(values: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
     """
     is_used = np.zeros(int(values.max(initial=0)) + 1, bool)
     is_used[values] = True
-    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[values]
+    return is_used.nonzero()[0], (is_used.cumsum() - 1)[values]
 
 
 def _distinct(allowed: npt.NDArray[np.bool_], ports: Numbers) -> tuple[list[Ports], Numbers]:
@@ -202,6 +202,10 @@ def _distinct(allowed: npt.NDArray[np.bool_], ports: Numbers) -> tuple[list[Port
         place = {mask: place for place, mask in enumerate(sorted(set(masks)))}
         of_leaf = np.array([place[mask] for mask in masks], np.int64)
         examples = [masks.index(mask) for mask in place]
+    elif packed.shape[1] == 1:
+        met, of_leaf = renumbered(packed[:, 0])
+        chosen = np.unpackbits(met.astype(np.uint8)[:, None], axis=1, count=len(ports)) > 0
+        return [tuple(ports[links].tolist()) for links in chosen], of_leaf
     else:
         whole = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
         _, example, of_leaf = np.unique(whole, return_index=True, return_inverse=True)

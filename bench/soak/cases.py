@@ -80,7 +80,7 @@ METHODS = (
 SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
 """Sizes in bytes per rank, around the edges of blocks and packets."""
 
-EDGE_SIZES, DRAWN_SIZES = 6, 4
+EDGE_SIZES, DRAWN_SIZES = 3, 2
 """A case's number of sizes from `SIZES`, and of others: networks take long to make."""
 
 MOST_ALGORITHMS = 3

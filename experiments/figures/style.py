@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -65,6 +65,25 @@ def matplotlib_style() -> Iterator[None]:
         yield
 
 
+def subplots(
+    rows: int = 1, columns: int = 1, *, figsize: tuple[float, float], **grid: Any
+) -> tuple[Figure, Any]:
+    """Return a new figure, which lays itself out, and its axes, as pyplot's `subplots` does.
+
+    pyplot is for windows: it takes a while to load, and keeps each figure until it is closed.
+
+    Args:
+        rows: The rows of axes.
+        columns: The columns.
+        figsize: The figure's width and height in inches.
+        grid: What else matplotlib's `Figure.subplots` takes.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=figsize, layout="constrained")
+    return figure, figure.subplots(rows, columns, **grid)
+
+
 def write_figure(figure: Figure, stem: Path) -> None:
     """Write a figure as PNG and PDF; it has the layout of the first for all that is drawn of it.
 
@@ -102,12 +121,8 @@ def _write_png(figure: Figure, path: Path) -> None:
 
 def save(figure: Figure, stem: Path) -> str:
     """Write PNG and PDF; return SVG whose ink has the colour of the surrounding text."""
-    import matplotlib.pyplot as plt
-
     write_figure(figure, stem)
-    svg = to_svg(figure)
-    plt.close(figure)
-    return themed(svg, {INK: "currentColor"})
+    return themed(to_svg(figure), {INK: "currentColor"})
 
 
 def mark_logarithmic(axis: Axis) -> None:
@@ -133,14 +148,14 @@ def warm_up() -> None:
     """
     with _flat():
         load_matplotlib()
-        import matplotlib.pyplot as plt
+        from matplotlib.figure import Figure
 
     with matplotlib_style(), embedding():
-        figure, axes = plt.subplots(layout="constrained")
-        axes.set_title("bold", weight="bold")
+        figure = Figure(figsize=(1, 1))
+        for weight in ("normal", "bold"):
+            figure.text(0, 0, "a", weight=weight)
         for form in ("pdf", "png", "svg"):
             figure.savefig(io.BytesIO(), format=form)
-        plt.close(figure)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from ringleaf.experiments.figures import sheet as paper
 from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.figures.looks import looks_of
 from ringleaf.experiments.figures.sorting import Line, of_jobs
-from ringleaf.experiments.figures.style import mark_logarithmic
+from ringleaf.experiments.figures.style import mark_logarithmic, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,14 +141,12 @@ def _draw_conditions(
     sheet: _Sheet, conditions: Mapping[str, Sequence[Line]], names: Sequence[str]
 ) -> Figure:
     """Draw a row for each condition, and a marker for each way to run."""
-    import matplotlib.pyplot as plt
-
     wide = paper.size(WIDE, 0)[0]
     letters = CONDITION_LETTERS if wide >= WIDE else int(6 * wide)  # half of it, or less
     texts = [fill(each, letters) for each in conditions]
     tall = ROW * (0.2 + max(text.count("\n") + 1 for text in texts))
     figure: Figure
-    figure, axes = plt.subplots(figsize=(wide, 1.6 + tall * len(texts)), layout="constrained")
+    figure, axes = subplots(figsize=(wide, 1.6 + tall * len(texts)))
     times = [sheet.times(lines) for lines in conditions.values()]
     for label, (color, marker) in sheet.looks.items():
         rows = [row for row, by_label in enumerate(times) if label in by_label]
@@ -169,17 +167,15 @@ def _draw_conditions(
 
 def _draw_panels(sheet: _Sheet, panels: Mapping[str, Sequence[Line]], axis: str) -> Figure:
     """Draw a panel for all that differs besides the axis and the way to run."""
-    import matplotlib.pyplot as plt
-
     columns = paper.across(min(COLUMNS, len(panels)), 3.0)
     rows = -(-len(panels) // columns)
     crowded = of_jobs(sheet.lines) and len(sheet.looks) > MOST_LABELS
     height = max(PANEL[1], 0.8 + ROW * len(sheet.looks)) if crowded else PANEL[1]
     width = paper.size(PANEL[0] * columns if columns > 1 else ALONE, 0)[0]
     figure: Figure
-    figure, grid = plt.subplots(
+    figure, grid = subplots(
         rows, columns, figsize=(width, height * rows + 0.5),
-        squeeze=False, sharex=True, sharey=True, layout="constrained",
+        squeeze=False, sharex=True, sharey=True,
     )  # fmt: skip
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)

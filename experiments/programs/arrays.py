@@ -23,6 +23,7 @@ from finsy import (
     P4ValueSetEntry,
 )
 from finsy.p4entity import P4ValueSetMember
+from finsy.p4schema import P4BitsType
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.entries import Entries
@@ -46,6 +47,7 @@ class LastWrites:
             "register_write": self._write_register,
             "register_reset": self._reset_register,
             "counter_write": self._write_counter,
+            "counter_reset": self._reset_counter,
             "meter_set_rates": self._set_rates,
             "meter_array_set_rates": self._set_all_rates,
             "pvs_add": self._add_to_set,
@@ -58,24 +60,23 @@ class LastWrites:
         register = self._find(where, "register", words[0], self._schema.registers)
         index, value = numbers(where, words[1:], 2)
         _check_index(where, register, index)
+        if value < 0:
+            value = _unsigned(register, value)
         entry = P4RegisterEntry(register.name, index=index, data=value)
         self._written["register", register.name, index] = entry
 
     def _reset_register(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 1, "register_reset REGISTER")
         register = self._find(where, "register", words[0], self._schema.registers)
-        kept = {
-            key: entry
-            for key, entry in self._written.items()
-            if key[:2] != ("register", register.name)
-        }
-        self._written = kept
+        self._forget("register", register.name)
+
+    def _forget(self, *array: str) -> None:
+        """Forget what was written into an array of this kind and name."""
+        self._written = {key: each for key, each in self._written.items() if key[:2] != array}
 
     def _write_counter(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 4, "counter_write COUNTER INDEX PACKETS BYTES")
-        counter = self._find(
-            where, "counter", words[0], (*self._schema.counters, *self._schema.direct_counters)
-        )
+        counter = self._counter(where, words[0])
         index, packets, size = numbers(where, words[1:], 3)
         data = P4CounterData(packet_count=packets, byte_count=size)
         if counter in self._schema.direct_counters:
@@ -86,6 +87,18 @@ class LastWrites:
         self._written["counter", counter.name, index] = P4CounterEntry(
             counter.name, index=index, data=data
         )
+
+    def _reset_counter(self, where: str, words: Sequence[str]) -> None:
+        check_form(where, words, 1, "counter_reset COUNTER")
+        counter = self._counter(where, words[0])
+        if counter in self._schema.direct_counters:
+            self._entries.set_direct(where, self._table_of(counter), None, counter_data=None)
+        else:
+            self._forget("counter", counter.name)
+
+    def _counter(self, where: str, name: str) -> Any:
+        known = (*self._schema.counters, *self._schema.direct_counters)
+        return self._find(where, "counter", name, known)
 
     def _set_rates(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 4, "meter_set_rates METER INDEX RATE:BURST RATE:BURST")
@@ -168,6 +181,13 @@ def _config(where: str, words: Sequence[str]) -> P4MeterConfig:
         pir=round(rates.peak),
         pburst=rates.peak_burst,
     )
+
+
+def _unsigned(register: Any, value: int) -> int:
+    """Return a negative value as the bits that BMv2 keeps of it."""
+    cell = register.type_spec
+    is_bits = isinstance(cell, P4BitsType) and not cell.signed
+    return value % (1 << cell.bitwidth) if is_bits else value
 
 
 def _check_index(where: str, array: Any, index: int) -> None:

@@ -4,7 +4,7 @@ Those that change a switch are understood, but for those that P4Runtime has no w
 refused by name. Those that only look at it are passed over.
 
 Source: behavioral-model, `tools/runtime_CLI.py` and `targets/simple_switch/sswitch_CLI.py`.
-Entries, members, groups and nodes are numbered from 0 as they are created, as there. Comments
+Entries, members, groups and nodes have the numbers that they have there (`numbered`). Comments
 begin with `#`, or a line with `//`: BMv2 calls such a line unknown, and goes on.
 """
 
@@ -24,9 +24,12 @@ from ringleaf.experiments.programs.replicas import ReplicaSources
 _LOOKS = re.compile(
     r"help|show_\w+|\w+_dump(_\w+)?|table_info|table_num_entries|table_show_actions|pvs_get"
     r"|(register|counter)_read|meter_get_rates|mirroring_get|switch_info|get_time_\w+"
-    r"|write_config_to_file|serialize_state|counter_reset|table_clear"
+    r"|write_config_to_file|serialize_state"
 )
-"""Commands that only look at a switch, or reset what a switch that has just started has not."""
+"""Commands that only look at a switch."""
+
+_RESET, _OF_SESSIONS = "reset_state", "mirroring_"
+"""The command that undoes all before it, and how those begin whose effect stays."""
 
 _COMMENT = re.compile(r"#|^\s*//")
 
@@ -36,6 +39,14 @@ _ELSEWHERE = {
     "port_add": "the topology says which ports there are",
     "port_remove": "the topology says which ports there are",
     "table_set_timeout": "entries here don't expire; leave it out",
+    **dict.fromkeys(
+        (
+            "table_indirect_set_default",
+            "table_indirect_set_default_with_group",
+            "table_indirect_reset_default",
+        ),
+        "P4Runtime lets a table with an action profile have no default; add an entry for the rest",
+    ),
     "mc_set_lag_membership": "say the ports of the group themselves",
     "load_new_config_file": "say the program by --program",
     "swap_configs": "say the program by --program",
@@ -60,7 +71,7 @@ def read(text: str, where: str, schema: P4Schema) -> Sequence[Any]:
     known: dict[str, Command] = {}
     for part in parts:
         known |= part.commands()
-    waiting: list[tuple[Command, str, Sequence[str]]] = []
+    waiting: list[tuple[str, str, Sequence[str]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = _COMMENT.split(line, maxsplit=1)[0].split()
         if not words or _LOOKS.fullmatch(words[0]):
@@ -69,7 +80,10 @@ def read(text: str, where: str, schema: P4Schema) -> Sequence[Any]:
         name, *rest = words
         if name in _ELSEWHERE:
             raise ConfigError(f"{here}: command is not done here, got {name!r}; {_ELSEWHERE[name]}")
-        waiting.append((known[choose(here, "command", name, known)], here, rest))
-    for command, here, arguments in waiting:
-        command(here, arguments)
+        if name == _RESET:
+            waiting = [each for each in waiting if each[0].startswith(_OF_SESSIONS)]
+        else:
+            waiting.append((choose(here, "command", name, known), here, rest))
+    for name, here, arguments in waiting:
+        known[name](here, arguments)
     return [entity for part in parts for entity in part.entities()]

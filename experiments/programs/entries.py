@@ -1,7 +1,8 @@
 """Tables' entries and action profiles' members and groups that commands make.
 
     table_add TABLE ACTION KEY ... => ARGUMENT ... [PRIORITY]
-    table_set_default TABLE ACTION ARGUMENT ...; table_modify, table_delete, table_reset_default
+    table_set_default TABLE ACTION ARGUMENT ...; table_reset_default TABLE
+    table_modify TABLE ACTION ENTRY ARGUMENT ...; table_delete TABLE ENTRY; table_clear TABLE
     act_prof_create_member PROFILE ACTION ARGUMENT ...; act_prof_create_group PROFILE
     act_prof_add_member_to_group PROFILE MEMBER GROUP
     table_indirect_add TABLE KEY ... => MEMBER [PRIORITY]; table_indirect_add_with_group
@@ -23,14 +24,17 @@ from finsy import (
     P4IndirectAction,
     P4Member,
     P4Schema,
+    P4TableAction,
     P4TableEntry,
 )
 from finsy.p4schema import P4MatchType
+from finsy.p4values import all_ones, encode_exact
 
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.matching import action_call, full_name, table_entry
-from ringleaf.experiments.programs.words import check_form, numbers
+from ringleaf.experiments.programs.numbered import Numbered
+from ringleaf.experiments.programs.words import check_form
 from ringleaf.switches.stf.commands import whole
 
 LEAST_PRIORITY = (1 << 31) - 1  # P4Runtime's largest, for BMv2's 0
@@ -39,15 +43,17 @@ _RANKED = (P4MatchType.TERNARY, P4MatchType.RANGE, P4MatchType.OPTIONAL)
 
 
 class Entries:
-    """The entities of the lines so far; None takes the place of what was deleted."""
+    """The entities of the lines so far."""
 
     def __init__(self, schema: P4Schema) -> None:
         self._schema = schema
-        self._entries: dict[str, list[P4TableEntry | None]] = {}  # by table
         self._defaults: dict[str, P4TableEntry] = {}
-        self._members: dict[str, list[Any | None]] = {}  # by profile: actions
-        self._groups: dict[str, list[list[int] | None]] = {}  # by profile: members
-        self._order: list[tuple[str, int]] = []  # tables and numbers of entries
+        self._entries = {
+            each.name: Numbered[P4TableEntry]("entry", rounds=True) for each in schema.tables
+        }
+        profiles = [each.name for each in schema.action_profiles]
+        self._members = {name: Numbered[P4TableAction]("member") for name in profiles}
+        self._groups = {name: Numbered[list[int]]("group") for name in profiles}
 
     def commands(self) -> dict[str, Callable[[str, Sequence[str]], None]]:
         """Return the handlers of commands by name; each takes the line's place and its words."""
@@ -64,14 +70,12 @@ class Entries:
             "table_add": self._add,
             "table_modify": self._modify,
             "table_delete": self._delete,
+            "table_clear": self._clear,
             "table_set_default": self._set_default,
             "table_reset_default": self._reset_default,
             "table_indirect_add": partial(self._add_reference, "member"),
             "table_indirect_add_with_group": partial(self._add_reference, "group"),
             "table_indirect_delete": self._delete,
-            "table_indirect_set_default": partial(self._refer_default, "member"),
-            "table_indirect_set_default_with_group": partial(self._refer_default, "group"),
-            "table_indirect_reset_default": self._reset_default,
             **{f"act_prof_{name}": command for name, command in profile.items()},
             **{
                 f"table_indirect_{name}": partial(self._of_table, command)
@@ -104,17 +108,17 @@ class Entries:
         """Return the keys, the arguments, and the priority if this table's entries have one."""
         split = words.index("=>") if "=>" in words else len(words)
         keys, arguments = list(words[:split]), list(words[split + 1 :])
-        kinds = [each.match_type for each in self._table(where, table).match_fields]
+        fields = list(self._table(where, table).match_fields)
         priority = None
-        if any(kind in _RANKED for kind in kinds):
+        if any(field.match_type in _RANKED for field in fields):
             if not arguments:
                 raise ConfigError(f"{where}: an entry of this table needs a priority, got none")
             priority = LEAST_PRIORITY - whole(where, arguments.pop())
-        if len(keys) != len(kinds):
+        if len(keys) != len(fields):
             raise ConfigError(
-                f"{where}: table {table} has {format_count(len(kinds), 'key')}, got {keys}"
+                f"{where}: table {table} has {format_count(len(fields), 'key')}, got {keys}"
             )
-        return [_key(*pair) for pair in zip(keys, kinds, strict=True)], arguments, priority
+        return [_key(where, *pair) for pair in zip(keys, fields, strict=True)], arguments, priority
 
     def _keep(
         self,
@@ -134,21 +138,17 @@ class Entries:
             keys=keys,
             priority=priority,
         )
-        own = self._entries.setdefault(entry.table_id, [])
-        self._order.append((entry.table_id, len(own)))
-        own.append(entry)
+        self._entries[entry.table_id].add(entry)
 
     def _modify(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "table_modify TABLE ACTION ENTRY ARGUMENTS")
         table, action, handle, *arguments = words
         table_info = self._table(where, table)
-        entries = self._entries.get(table_info.name, [])
-        number = _there(where, "entry", handle, entries)
+        entries = self._entries[table_info.name]
+        number = entries.number(where, handle)
         operands = [word for word in arguments if word != "=>"]
-        old = entries[number]
-        assert old is not None
         call = action_call(where, table_info.actions, action, operands)
-        entries[number] = replace(old, action=call)
+        entries[number] = replace(entries[number], action=call)
 
     def set_direct(self, where: str, table: str, handle: str | None, **data: Any) -> None:
         """Set the `counter_data` or `meter_config` of one entry of a table, or of all so far.
@@ -156,18 +156,21 @@ class Entries:
         Raises:
             ConfigError: If there is no such entry.
         """
-        entries = self._entries.get(table, [])
-        numbered = (
-            range(len(entries)) if handle is None else [_there(where, "entry", handle, entries)]
-        )
-        for number in numbered:
-            old = entries[number]
-            entries[number] = None if old is None else replace(old, **data)
+        entries = self._entries[table]
+        meant = None if handle is None else entries.number(where, handle)
+        for number, old in entries:
+            if meant in (None, number):
+                entries[number] = replace(old, **data)
 
     def _delete(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "table_delete TABLE ENTRY")
-        entries = self._entries.get(self._table(where, words[0]).name, [])
-        entries[_there(where, "entry", words[1], entries)] = None
+        entries = self._entries[self._table(where, words[0]).name]
+        entries.remove(entries.number(where, words[1]))
+
+    def _clear(self, where: str, words: Sequence[str]) -> None:
+        check_form(where, words, 1, "table_clear TABLE")
+        name = self._table(where, words[0]).name
+        self._entries[name] = Numbered("entry", rounds=True)
 
     def _set_default(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "table_set_default TABLE ACTION ARGUMENTS")
@@ -179,14 +182,6 @@ class Entries:
         constant = self._table(where, table).const_default_action
         if constant is None or arguments or constant.name != entry.action.name:
             self._defaults[entry.table_id] = entry  # else it is, and stays, as it is said
-
-    def _refer_default(self, kind: str, where: str, words: Sequence[str]) -> None:
-        check_form(where, words, 2, f"table_indirect_set_default TABLE {kind.upper()}")
-        reference = self._reference(where, kind, words[0], words[1:])
-        entry = table_entry(
-            where, self._schema, words[0], action=reference, arguments=(), keys=None
-        )
-        self._defaults[entry.table_id] = entry
 
     def _reset_default(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 1, "table_reset_default TABLE")
@@ -216,13 +211,11 @@ class Entries:
         self, where: str, kind: str, table: str, words: Sequence[str]
     ) -> P4IndirectAction:
         profile = self._profile_of(where, table)
-        known: list[Any] = (self._members if kind == "member" else self._groups).get(profile, [])
         if len(words) != 1:
             raise ConfigError(f"{where}: must name one {kind}, got {list(words)}")
-        number = _there(where, kind, words[0], known) + 1
         if kind == "member":
-            return P4IndirectAction(member_id=number)
-        return P4IndirectAction(group_id=number)
+            return P4IndirectAction(member_id=self._members[profile].number(where, words[0]) + 1)
+        return P4IndirectAction(group_id=self._groups[profile].number(where, words[0]) + 1)
 
     def _call(self, where: str, profile: str, action: str, arguments: Sequence[str]) -> Any:
         tables = [t for t in self._schema.tables if t.action_profile is not None]
@@ -233,28 +226,28 @@ class Entries:
         check_form(where, words, 2, "act_prof_create_member PROFILE ACTION ARGUMENTS")
         profile = self._profile(where, words[0])
         call = self._call(where, profile, words[1], words[2:])
-        self._members.setdefault(profile, []).append(call)
+        self._members[profile].add(call)
 
     def _modify_member(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "act_prof_modify_member PROFILE ACTION MEMBER ARGUMENTS")
         profile = self._profile(where, words[0])
-        members = self._members.get(profile, [])
-        number = _there(where, "member", words[2], members)
+        members = self._members[profile]
+        number = members.number(where, words[2])
         members[number] = self._call(where, profile, words[1], words[3:])
 
     def _delete_member(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "act_prof_delete_member PROFILE MEMBER")
-        members = self._members.get(self._profile(where, words[0]), [])
-        members[_there(where, "member", words[1], members)] = None
+        members = self._members[self._profile(where, words[0])]
+        members.remove(members.number(where, words[1]))
 
     def _create_group(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 1, "act_prof_create_group PROFILE")
-        self._groups.setdefault(self._profile(where, words[0]), []).append([])
+        self._groups[self._profile(where, words[0])].add([])
 
     def _delete_group(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "act_prof_delete_group PROFILE GROUP")
-        groups = self._groups.get(self._profile(where, words[0]), [])
-        groups[_there(where, "group", words[1], groups)] = None
+        groups = self._groups[self._profile(where, words[0])]
+        groups.remove(groups.number(where, words[1]))
 
     def _join(self, where: str, words: Sequence[str]) -> None:
         group, member = self._membership(where, words)
@@ -269,48 +262,65 @@ class Entries:
     def _membership(self, where: str, words: Sequence[str]) -> tuple[list[int], int]:
         check_form(where, words, 3, "act_prof_add_member_to_group PROFILE MEMBER GROUP")
         profile = self._profile(where, words[0])
-        groups = self._groups.get(profile, [])
-        group = groups[_there(where, "group", words[2], groups)]
-        assert group is not None
-        return group, _there(where, "member", words[1], self._members.get(profile, []))
+        groups = self._groups[profile]
+        group = groups[groups.number(where, words[2])]
+        return group, self._members[profile].number(where, words[1])
 
     def entities(self) -> list[Any]:
         """Return finsy's entities, in an order in which each finds what it refers to."""
         members = [
-            P4ActionProfileMember(profile, member_id=number, action=action)
+            P4ActionProfileMember(profile, member_id=number + 1, action=action)
             for profile, actions in self._members.items()
-            for number, action in enumerate(actions, start=1)
-            if action is not None
+            for number, action in actions
         ]
         groups = [
             P4ActionProfileGroup(
                 profile,
-                group_id=number,
+                group_id=number + 1,
                 members=[P4Member(member + 1, weight=1) for member in group],
             )
             for profile, own in self._groups.items()
-            for number, group in enumerate(own, start=1)
-            if group is not None
+            for number, group in own
         ]
-        entries = [self._entries[table][number] for table, number in self._order]
-        return [*members, *groups, *self._defaults.values(), *filter(None, entries)]
+        entries = [entry for own in self._entries.values() for _, entry in own]
+        return [*members, *groups, *self._defaults.values(), *entries]
 
 
-def _there(where: str, what: str, word: str, known: Sequence[Any]) -> int:
-    """Return the number of what has been created, and not deleted."""
-    (number,) = numbers(where, [word], 1)
-    if not 0 <= number < len(known) or known[number] is None:
-        raise ConfigError(f"{where}: {what} must have been created, got {word!r}")
-    return number
+def _key(where: str, text: str, field: Any) -> Any:
+    """Return a key as finsy's objects want it; None: it matches anything.
 
+    Bits beside a mask, and ranges of all values, are as good as left out, as in BMv2.
 
-def _key(text: str, kind: Any) -> Any:
-    for mark, match_type in (("&&&", P4MatchType.TERNARY), ("->", P4MatchType.RANGE)):
-        if kind == match_type and mark in text:
-            return tuple(text.split(mark, 1))
+    Raises:
+        ConfigError: If it does not fit the field.
+    """
+    kind, every = field.match_type, all_ones(field.bitwidth)
     if kind == P4MatchType.LPM and "/" in text:
         value, _, length = text.partition("/")
         if not length.isdecimal():
             return text  # finsy says what is wrong with it
         return (value, int(length)) if int(length) else None
-    return text
+    mark = {P4MatchType.RANGE: "->"}.get(kind, "&&&")
+    if kind not in _RANKED or mark not in text:
+        return text
+    try:
+        first, second = (
+            int.from_bytes(encode_exact(part, field.bitwidth)) for part in text.split(mark)
+        )
+    except ValueError as error:
+        raise ConfigError(
+            f"{where}: key {field.name!r} must be two values of "
+            f"{format_count(field.bitwidth, 'bit')} and {mark} between them, got {text!r:.60}"
+        ) from error
+    if kind == P4MatchType.RANGE:
+        return None if (first, second) == (0, every) else (first, second)
+    if second == 0:
+        return None
+    if kind == P4MatchType.TERNARY:
+        return first & second, second
+    if second != every:
+        raise ConfigError(
+            f"{where}: key {field.name!r} is optional: its mask must be all bits or none, got "
+            f"{text!r:.60}"
+        )
+    return first

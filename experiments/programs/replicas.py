@@ -12,14 +12,15 @@ from typing import Any
 from finsy import P4CloneSessionEntry, P4MulticastGroupEntry
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.programs.words import numbers
+from ringleaf.experiments.programs.numbered import Numbered
+from ringleaf.experiments.programs.words import check_form, numbers
 
 
 class ReplicaSources:
     """The multicast nodes, groups and clone sessions of the lines so far."""
 
     def __init__(self) -> None:
-        self._nodes: list[tuple[int, tuple[int, ...]] | None] = []  # rid, ports; None: destroyed
+        self._nodes = Numbered[tuple[int, list[int]]]("node")  # rid, ports
         self._groups: dict[int, list[int]] = {}  # group -> nodes
         self._sessions: dict[int, tuple[int | None, int | None]] = {}  # session -> port, group
 
@@ -44,33 +45,35 @@ class ReplicaSources:
 
     def _destroy_group(self, where: str, words: Sequence[str]) -> None:
         (group,) = numbers(where, words, 1)
-        self._check(where, group, None)
+        self._check(where, group)
         del self._groups[group]
 
     def _create_node(self, where: str, words: Sequence[str]) -> None:
         rid, *ports = numbers(where, _ports(where, words))
-        self._nodes.append((rid, tuple(ports)))
+        self._nodes.add((rid, ports))
 
     def _update_node(self, where: str, words: Sequence[str]) -> None:
-        node, *ports = numbers(where, _ports(where, words))
-        rid, _ = self._node(where, node)
-        self._nodes[node] = rid, tuple(ports)
+        _, *ports = numbers(where, _ports(where, words))
+        node = self._nodes.number(where, words[0])
+        self._nodes[node] = self._nodes[node][0], ports
 
     def _destroy_node(self, where: str, words: Sequence[str]) -> None:
-        (node,) = numbers(where, words, 1)
-        self._node(where, node)
-        self._nodes[node] = None
+        check_form(where, words, 1, "mc_node_destroy NODE")
+        node = self._nodes.number(where, words[0])
+        self._nodes.remove(node)
         for nodes in self._groups.values():
             nodes[:] = [each for each in nodes if each != node]
 
     def _associate(self, where: str, words: Sequence[str]) -> None:
         group, node = numbers(where, words, 2)
-        self._check(where, group, node)
+        self._check(where, group)
+        self._nodes.number(where, words[1])
         self._groups[group].append(node)
 
     def _dissociate(self, where: str, words: Sequence[str]) -> None:
         group, node = numbers(where, words, 2)
-        self._check(where, group, node)
+        self._check(where, group)
+        self._nodes.number(where, words[1])
         if node not in self._groups[group]:
             raise ConfigError(f"{where}: node must be in group {group}, got {node}")
         self._groups[group].remove(node)
@@ -88,18 +91,9 @@ class ReplicaSources:
         if self._sessions.pop(session, None) is None:
             raise ConfigError(f"{where}: session must have been added, got {session}")
 
-    def _check(self, where: str, group: int, node: int | None) -> None:
-        if group not in self._groups or (node is not None and self._at(node) is None):
-            both = f"{group}" if node is None else f"{group} and {node}"
-            raise ConfigError(f"{where}: group and node must have been created, got {both}")
-
-    def _node(self, where: str, node: int) -> tuple[int, tuple[int, ...]]:
-        if (entry := self._at(node)) is None:
-            raise ConfigError(f"{where}: node must have been created, got {node}")
-        return entry
-
-    def _at(self, node: int) -> tuple[int, tuple[int, ...]] | None:
-        return self._nodes[node] if 0 <= node < len(self._nodes) else None
+    def _check(self, where: str, group: int) -> None:
+        if group not in self._groups:
+            raise ConfigError(f"{where}: group must have been created, got {group}")
 
     def entities(self) -> list[Any]:
         """Return finsy's entities of the groups, then of the sessions."""
@@ -117,7 +111,7 @@ class ReplicaSources:
     def _members(self, group: int | None) -> list[tuple[int, int]]:
         """Return a group's ports, each with its instance; a group that is not there has none."""
         nodes = [self._nodes[node] for node in self._groups.get(-1 if group is None else group, [])]
-        return [(port, rid) for rid, ports in filter(None, nodes) for port in ports]
+        return [(port, rid) for rid, ports in nodes for port in ports]
 
 
 def _ports(where: str, words: Sequence[str]) -> list[str]:

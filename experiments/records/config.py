@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ ASIDE = ("out", "threads")
 _PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
 
 
+@cache
 def versions() -> dict[str, str]:
     """Return the versions of Ringleaf, Python and the packages that the figures depend on."""
     by_package = {"ringleaf": ringleaf.__version__, "python": platform.python_version()}

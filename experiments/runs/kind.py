@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.spec.network import NetworkSpec
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -26,9 +23,10 @@ if TYPE_CHECKING:
     from ringleaf.experiments.records.folder import RunFolder
     from ringleaf.experiments.records.results import Results
     from ringleaf.experiments.runs.progress import Progress
+    from ringleaf.experiments.spec.network import NetworkSpec
     from ringleaf.topologies.family import Counts
 
-SpecT = TypeVar("SpecT", bound=NetworkSpec)
+SpecT = TypeVar("SpecT", bound="NetworkSpec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +115,13 @@ class Experiment(ABC, Generic[SpecT]):
 class WorkloadKind(ABC, Generic[SpecT]):
     """A kind of workload. It has no state.
 
+    To learn which kind some options are of, a command loads all kinds, so a kind's module has
+    little: the rest is imported by the methods that need it.
+
     Attributes:
         name: Its name, in `summary.json` and in messages.
         title: What messages call it: `training jobs`.
         key: The option that makes an experiment one of this kind; "": all that have no such key.
-        spec: Its options.
         lists: Options that are lists by themselves, and not swept.
         is_typed: Whether `ringleaf run` takes its options' flags, too.
         measures: How rows are compared, of runs and of sweeps.
@@ -130,10 +130,14 @@ class WorkloadKind(ABC, Generic[SpecT]):
     name: ClassVar[str]
     title: ClassVar[str] = ""
     key: ClassVar[str]
-    spec: type[SpecT]
     lists: ClassVar[Sequence[str]] = ("algo",)
     is_typed: ClassVar[bool] = False
     measures: ClassVar[Sequence[Measure]] = ()
+
+    @property
+    @abstractmethod
+    def spec(self) -> type[SpecT]:
+        """Its options."""
 
     def spec_for(self, options: Mapping[str, Any]) -> type[SpecT]:
         """Return the model of these options."""
@@ -214,6 +218,8 @@ class WorkloadKind(ABC, Generic[SpecT]):
 
     def plan(self, spec: SpecT) -> tuple[dict[str, Any], Need | None]:
         """Return what `--dry-run` tells: the options as resolved, with a plan, and the needs."""
+        from ringleaf.experiments.setup.ranks import count_nodes
+
         experiment = self.experiment(spec)
         fitted = self.fitted(spec)
         return experiment.plain(), experiment.need or self.need(fitted, count_nodes(fitted))

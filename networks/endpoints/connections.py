@@ -19,6 +19,7 @@ from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import attachment, directions, hosts, index, link
+from ringleaf.topologies.route_table import RouteTable
 from ringleaf.topologies.routing import path, routes
 
 FIRST_SOURCE_PORT = 0xC000  # RoCEv2 senders use the dynamic range
@@ -52,6 +53,7 @@ class Connections:
         ring: int,
         rtt_ps: int,
         udp_port: int = rc.UDP_PORT,
+        table: RouteTable | None = None,
     ) -> None:
         self._store = store
         self._udp_port = udp_port
@@ -62,7 +64,7 @@ class Connections:
         self._controller = find_controller(options.cc)
         self._rtt_ps = rtt_ps
         self._mtu, self._fixed_window = options.mtu_bytes, options.window
-        self._routes = routes(graph)
+        self._routes = routes(graph) if table is None else table
         self._flows: list[list[ChannelFlow]] = [[] for _ in self._hosts]  # by host, then QP
         self._partitions = [
             rc.FULL_MEMBER | group.number if len(groups) > 1 else rc.DEFAULT_PARTITION

@@ -31,6 +31,7 @@ from ringleaf.networks.endpoints.segments import SegmentLeases, is_one_sum, room
 from ringleaf.networks.groups import Group, check_groups
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.graph import hosts, index
+from ringleaf.topologies.route_table import RouteTable
 
 RING_ROWS = 1 << 16
 
@@ -50,6 +51,7 @@ class Endpoints:
         options: The options of the network.
         groups: The groups that run collectives together.
         rtt_ps: The longest round trip.
+        table: The topology's `routes`, if the caller has them.
 
     Raises:
         ConfigError: If groups, or the systems that aggregate for them, don't fit the topology.
@@ -63,13 +65,16 @@ class Endpoints:
         groups: Sequence[Group],
         *,
         rtt_ps: int,
+        table: RouteTable | None = None,
     ) -> None:
         check_groups(graph, groups)
         self.graph = graph
         self.groups = groups
         self._store = store
         self.ring = make_ring(store, RING_ROWS)
-        self.connections = Connections(graph, store, options, groups, ring=self.ring, rtt_ps=rtt_ps)
+        self.connections = Connections(
+            *(graph, store, options, groups), ring=self.ring, rtt_ps=rtt_ps, table=table
+        )
         self.aggregators = self._join(graph, store, options, rtt_ps)
         self.cross_traffic = self._make_cross_traffic(options)
         self._agents = self._by_host(len(hosts(graph)))

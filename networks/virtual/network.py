@@ -118,13 +118,14 @@ class VirtualNetwork(HasEndpoints):
         )
         self._plan = CircuitPlan.of(graph, options)
         table = routes(graph) if self._plan is None else self._plan.table
+        self._rtt_ps = longest_rtt_ps(graph, options.mtu_bytes, table=table)
         self._switches.make(self.store, seed, table)
         self.switches = self._switches.switches
-        self._rtt_ps = longest_rtt_ps(graph, options.mtu_bytes, table=table)
         self.endpoints = Endpoints(
             graph if self._plan is None else self._plan.hosts_graph,
             *(self.store, options, self.groups),
             rtt_ps=self._rtt_ps,
+            table=table if self._plan is None else None,
         )
         for aggregator in self.endpoints.aggregators.values():
             for switch, entities in aggregator.entities.items():

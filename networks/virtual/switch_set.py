@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +39,16 @@ Message = tuple[str, Any]
 """A P4Runtime message, with its verb."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WrittenRoutes:
-    """A switch's routes, and their entries by what they match."""
+    """A switch's routes."""
 
     rows: list[Item]
-    entries: Written
 
-    @classmethod
-    def of(cls, rows: list[Item]) -> WrittenRoutes:
-        """Return routes with their entries."""
-        return cls(rows, by_match(rows))
+    @cached_property
+    def entries(self) -> Written:
+        """The entries by what they match: many, and looked at only when routes change."""
+        return by_match(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class SwitchSet:
             own = options.assigned[name].entities if name in options.assigned else None
             usual = [*rows[name], *program_entities(options.switch_program, graph, name)]
             if own is None:
-                self._routes[name] = WrittenRoutes.of(rows[name])
+                self._routes[name] = WrittenRoutes(rows[name])
             self.items[name] = usual if own is None else list(own)
             ports = len(neighbors(graph, name))
             switch = Switch(program, store, ports=ports, name=name, seed=seed + number)
@@ -164,7 +163,7 @@ class SwitchSet:
         unknown = [name for name, _, key in new if key is None or (name, key) not in self._known]
         rows = self._forwarding_of(graph).rows(table, unknown)
         for name in unknown:
-            self._known[name, keys[name] if keys else None] = WrittenRoutes.of(rows[name])
+            self._known[name, keys[name] if keys else None] = WrittenRoutes(rows[name])
         for step in new:
             name, _, key = step
             routes = self._known[name, key]

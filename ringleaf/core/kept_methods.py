@@ -1,7 +1,8 @@
-"""Methods of dataclasses, whose code is kept between commands.
+"""Methods of dataclasses, and annotations, whose code is kept between commands.
 
-Python writes them as texts, and compiles these for each class, in each process: a sixth of what a
-small run takes. A command that has its own file of them compiles only those that it lacks. They are
+Python writes methods as texts, and compiles these for each class, in each process: a sixth of what
+a small run takes; and so it compiles the annotations of each named tuple, to see that they are
+expressions. A command that has its own file of them compiles only those that it lacks. They are
 what Python's compiler makes of the same texts, so nothing but the time differs.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import marshal
 import sys
+import typing
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import MAGIC_NUMBER
@@ -26,7 +28,7 @@ MOST = 10_000
 
 @contextmanager
 def kept(name: str) -> Iterator[None]:
-    """Have the methods of dataclasses that are made meanwhile taken from a file, and kept in it.
+    """Have the code of classes that are made meanwhile taken from a file, and kept in it.
 
     If it ends with an error, as a command does that is refused, nothing more is kept.
 
@@ -34,8 +36,8 @@ def kept(name: str) -> Iterator[None]:
         name: The file's name: that of a command.
     """
     try:
-        path = cache_folder() / "methods" / name
-        about = f"methods {sys.version} {MAGIC_NUMBER.hex()} {sys.flags.optimize}"
+        path = cache_folder() / "code" / name
+        about = f"code {sys.version} {MAGIC_NUMBER.hex()} {sys.flags.optimize}"
         data = read_sealed(path, about)
     except (OSError, ConfigError):
         yield
@@ -43,14 +45,19 @@ def kept(name: str) -> Iterator[None]:
     known: dict[str, CodeType] = marshal.loads(data) if data else {}
     used: dict[str, CodeType] = {}
 
-    def run(text: str, names: dict[str, Any], results: dict[str, Any]) -> None:
-        code = known.get(text)
+    def code_of(text: str, file: str, mode: str) -> CodeType:
+        key = f"{mode} {text}"
+        code = used.get(key) or known.get(key)
         if code is None:
-            code = compile(text, "<string>", "exec", dont_inherit=True)
-        used[text] = code
-        exec(code, names, results)
+            code = compile(text, file, mode, dont_inherit=True)
+        used[key] = code
+        return code
 
-    vars(dataclasses)["exec"] = run  # in place of the built-in one, in that module
+    def run(text: str, names: dict[str, Any], results: dict[str, Any]) -> None:
+        exec(code_of(text, "<string>", "exec"), names, results)
+
+    vars(dataclasses)["exec"] = run  # in place of the built-in ones, in these modules
+    vars(typing)["compile"] = code_of
     is_done = True
     try:
         yield
@@ -58,7 +65,7 @@ def kept(name: str) -> Iterator[None]:
         is_done = isinstance(error, SystemExit) and not error.code
         raise
     finally:
-        del vars(dataclasses)["exec"]
+        del vars(dataclasses)["exec"], vars(typing)["compile"]
         if is_done and used.keys() - known.keys():
             every = known | used
             with suppress(OSError):

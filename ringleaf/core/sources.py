@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-_MARK = "ringleaf.core.compiled"  # whoever compiles something imports it
-_IMPORT = re.compile(r"^(?:from ([\w.]+) import (\([^)]*\)|.*)|import ([\w.]+))", re.MULTILINE)
+_MARK = b"ringleaf.core.compiled"  # whoever compiles something imports it
+_IMPORT = re.compile(rb"\n(?:from ([\w.]+) import (\([^)]*\)|.*)|import ([\w.]+))")
 _NAME = re.compile(r"\w+")
 
 
@@ -20,45 +20,47 @@ def digest(package: Path, folders: Iterable[str]) -> str:
     inlines from other files, nor of their constants. What no compiled code needs may change
     without everything being compiled again.
     """
-    texts = read_sources(package, folders)
+    sources = read_sources(package, folders)
     result = hashlib.sha256()
-    for path in sorted(reach(package.name, texts)):
-        result.update(texts[path].encode())
+    for path in sorted(reach(package.name, sources)):
+        result.update(sources[path])
     return result.hexdigest()[:16]
 
 
-def read_sources(package: Path, folders: Iterable[str]) -> dict[str, str]:
+def read_sources(package: Path, folders: Iterable[str]) -> dict[str, bytes]:
     """Return the sources in some of a package's folders, by paths like `hosts/rc/sender.py`.
 
-    Paths are texts: each process begins with this, and `Path` took most of its time.
+    Each process begins with this. Paths are texts, as `Path` took most of its time; sources are
+    bytes, as little of them is looked at.
     """
-    texts = {}
+    sources = {}
     for folder in folders:
         for place, _, names in os.walk(package / folder):
             inside = os.path.relpath(place, package).replace(os.sep, "/")
             before = "" if inside == "." else f"{inside}/"
             for name in names:
                 if name.endswith(".py"):
-                    with open(os.path.join(place, name), encoding="utf-8") as file:
-                        texts[before + name] = file.read()
-    return texts
+                    with open(os.path.join(place, name), "rb", buffering=0) as file:
+                        sources[before + name] = file.read()
+    return sources
 
 
-def reach(package: str, texts: Mapping[str, str]) -> set[str]:
+def reach(package: str, sources: Mapping[str, bytes]) -> set[str]:
     """Of these sources, those that compile something, and those that they import."""
-    frontier = [path for path, text in texts.items() if _MARK in text]
+    frontier = [path for path, source in sources.items() if _MARK in source]
     reached: set[str] = set()
     while frontier:
         path = frontier.pop()
-        if path in texts and path not in reached:
+        if path in sources and path not in reached:
             reached.add(path)
-            frontier.extend(_imported(package, texts[path]))
+            frontier.extend(_imported(package, sources[path]))
     return reached
 
 
-def _imported(package: str, text: str) -> Iterator[str]:
+def _imported(package: str, source: bytes) -> Iterator[str]:
     """Files that a source may import: what it names may be a module, or in one."""
-    for parent, names, module in _IMPORT.findall(text):
+    for each_import in _IMPORT.findall(b"\n" + source):
+        parent, names, module = (each.decode() for each in each_import)
         top, _, inside = (parent or module).partition(".")
         if top != package:
             continue

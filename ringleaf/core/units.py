@@ -175,9 +175,9 @@ def format_count(count: float, noun: str, form: str = "") -> str:
 
 
 def exact_rate(rate_bps: int) -> str:
-    """`2.5G`: what `parse_rate` gives the same rate for."""
+    """`2.5G` or `7bps`: what `parse_rate` gives the same rate for; it has a unit."""
     unit = next((unit for unit in "TGMK" if rate_bps >= _DECIMAL[unit]), "")
-    return f"{(Decimal(rate_bps) / _DECIMAL[unit]).normalize():f}{unit}"
+    return f"{(Decimal(rate_bps) / _DECIMAL[unit]).normalize():f}{unit or 'bps'}"
 
 
 def exact_time(time_ps: int) -> str:

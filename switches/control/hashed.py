@@ -1,16 +1,15 @@
-"""The hash tables of a table's image, one for each mask (`lookup.py`), laid out by columns.
-
-The outcome is that of a loop which puts row after row, in the order given, into the first free slot
-from its own on.
-"""
+"""The hash tables of a table's image, one for each mask (`lookup.py`), laid out by columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Fields, Words
+from ringleaf.core.compiled import compiled
 from ringleaf.switches.engine.lookup import (
     GROUP_KEYS,
     GROUP_MASK,
@@ -44,7 +43,8 @@ def lay_groups(rows: Fields, masks: Fields, start: int) -> tuple[int, Fields, Wo
     base = np.cumsum(slots) - slots
     home = _home_of(rows[:, KEYS : KEYS + masks.shape[1]]) & (slots[group] - 1)
     table = np.zeros((int(slots.sum()), rows.shape[1]), np.uint64)
-    settled = _settle(home, base[group], slots[group])
+    settled = np.zeros_like(home)
+    _settle(home, base[group], slots[group], settled, np.zeros(len(table), np.uint8))
     table[settled] = rows
     heads = np.zeros((len(groups), GROUP_KEYS + masks.shape[1]), np.uint64)
     best = np.zeros(len(groups), np.uint64)
@@ -72,11 +72,12 @@ def _number_groups(rows: Fields, masks: Fields) -> tuple[Words, Fields]:
     """
     if (masks == masks[0]).all():
         return np.zeros(len(masks), np.int64), masks[:1]
-    unique_masks, first, group = np.unique(masks, axis=0, return_index=True, return_inverse=True)
+    columns = masks.ravel() if masks.shape[1] == 1 else masks  # one alone is sorted much faster
+    unique_masks, first, group = np.unique(columns, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)  # rows come best first, so each group's first row has its rank
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
-    return number[group.ravel()], unique_masks[order]
+    return number[group.ravel()], unique_masks.reshape(-1, masks.shape[1])[order]
 
 
 def _first_of_equals(group: Words, keys: Fields) -> Words:
@@ -105,24 +106,22 @@ def _home_of(keys: Fields) -> Words:
     return slot.astype(np.int64)  # only the lowest bits count
 
 
-def _settle(home: Words, base: Words, slots: Words) -> Words:
-    """Return the place of each row: the first that is free, from its home on and around.
+@compiled(types.void(*[types.int64[::1]] * 4, types.uint8[::1]))
+def _settle(
+    home: Words, base: Words, slots: Words, places: Words, taken: npt.NDArray[np.uint8]
+) -> None:
+    """Find the place of each row: the first that is free, from its home on and around.
 
-    All rows ask for a place at once; the earliest row gets it, also where a later one sits already,
-    and the others ask for the next one. In the end all are where the rows would be if they
-    had come one by one (Gale and Shapley, Am. Math. Monthly 69(1), 1962: all places prefer the
-    same rows, so there is one stable outcome).
+    Args:
+        home: (rows,) the slot where each row's search starts.
+        base: (rows,) the place of the first slot of each row's table.
+        slots: (rows,) the size of each row's table, which has free slots for all.
+        places: (rows,) what is found.
+        taken: (places,) whether there is a row; zeros before.
     """
-    nobody = len(home)
-    holder = np.full(int((base + slots).max(initial=0)), nobody)
-    at = home.copy()
-    asking = np.arange(nobody)
-    while asking.size:
-        place = base[asking] + at[asking]
-        before = holder[place]
-        np.minimum.at(holder, place, asking)
-        after = holder[place]
-        displaced = before[(before != after) & (before != nobody)]
-        asking = np.unique(np.concatenate([asking[after != asking], displaced]))
-        at[asking] = (at[asking] + 1) & (slots[asking] - 1)
-    return base + at
+    for row in range(len(home)):
+        slot = home[row]
+        while taken[base[row] + slot]:
+            slot = (slot + 1) & (slots[row] - 1)
+        places[row] = base[row] + slot
+        taken[places[row]] = 1

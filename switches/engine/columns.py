@@ -91,4 +91,5 @@ class EntryColumns:
 
 
 def _widened(arguments: Fields, most: int) -> Fields:
-    return np.pad(arguments, ((0, 0), (0, most - arguments.shape[1])))
+    missing = most - arguments.shape[1]
+    return np.pad(arguments, ((0, 0), (0, missing))) if missing else arguments

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import finsy as fy
@@ -178,6 +179,8 @@ class _Plan:
         arguments = np.zeros((len(rows), most), np.uint64)
         for number, call in enumerate(self.calls):
             its_own = rows.action == number
+            if not its_own.any():
+                continue
             for column, (place, width) in enumerate(zip(call.places, call.widths, strict=True)):
                 values = rows.arguments[its_own, place]
                 if not _fits(values, width):
@@ -239,6 +242,7 @@ def _pair(key: _Key, rows: TableRows) -> tuple[Fields, Fields] | None:
     return values, masks
 
 
+@cache
 def _prefix_masks(width: int) -> Fields:
     """Return the masks of all lengths of prefixes, from 0 to `width`."""
     full = (1 << width) - 1

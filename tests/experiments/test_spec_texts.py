@@ -12,7 +12,8 @@ from jsonschema import Draft202012Validator
 
 from ringleaf.experiments.runs.option_texts import OPTIONS_PAGE, SCHEMA, texts
 from ringleaf.experiments.runs.request import typed
-from ringleaf.experiments.workloads.graph.kind import OPTIONS_OF_WORKLOADS
+from ringleaf.experiments.spec.options import options_of
+from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = [
@@ -35,7 +36,7 @@ def test_the_page_of_options_has_each_one_and_cells_that_can_be_read() -> None:
     cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
     named = {cell[0].split("`")[1].lstrip("-").replace("-", "_") for cell in cells}
 
-    assert named == set(typed()) | set(OPTIONS_OF_WORKLOADS)
+    assert named == set(typed()) | set(options_of(WorkloadSpec))
     for flag, default, meaning in cells:
         assert len(flag) < 30, flag
         assert len(default) < 30, flag

@@ -45,7 +45,7 @@ def test_addresses_are_hosts_in_the_order_in_which_they_appear(tmp_path: Path) -
     """By hand: 10.0.0.9 is 0, 10.0.0.1 is 1, 10.0.0.5 is 2, two MACs are 3 and 4, two IPv6 5, 6."""
     ether = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / ARP()
     ether.time = 1.0000015
-    six = Ether() / IPv6(src="fe80::1", dst="fe80::2") / UDP() / Raw(b"y" * 100)
+    six = Ether() / IPv6(src="fe80::1", dst="fe80::2", tc=0x2E << 2 | 1) / UDP() / Raw(b"y" * 100)
     six.time = 1.000002
     wrpcap(
         str(tmp_path / "in.pcap"),
@@ -64,7 +64,7 @@ def test_addresses_are_hosts_in_the_order_in_which_they_appear(tmp_path: Path) -
     assert rows[:, b.HEAD].tolist() == [1, 2, 0, 2]  # 4 and 6 modulo 4
     assert rows[:, b.SIZE_BYTES].tolist() == [100, 1500, 60, 162]  # an ARP of 42 bytes is padded
     assert rows[:, b.DUE_PS].tolist() == pytest.approx([0, 1_000_000, 1_500_000, 2_000_000])
-    assert rows[:, b.TRAFFIC_CLASS].tolist() == [0xB8, 0, 0, 0]  # ECN is not the capture's
+    assert rows[:, b.TRAFFIC_CLASS].tolist() == [0xB8, 0, 0, 0xB8]  # ECN is not the capture's
 
 
 def test_two_addresses_of_one_host_talk_to_the_next_host(tmp_path: Path) -> None:
@@ -205,6 +205,12 @@ def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
         "vlan": (1, macs + b"\x81\x00\x00\x07" + inner[12:]),
         "qinq": (1, macs + b"\x88\xa8\x00\x64\x81\x00\x00\x07" + inner[12:]),
         "vlan in vlan": (1, macs + b"\x91\x00\x00\x01" + b"\x81\x00\x00\x02" + inner[12:]),
+        "label": (1, macs + b"\x88\x47" + b"\0\x01\x01\x40" + network),
+        "labels and a tag": (
+            1,
+            macs + b"\x81\0\0\x07\x88\x47" + b"\0\x01\0\x40\0\x02\x01\x40" + network,
+        ),
+        "PPPoE": (1, macs + b"\x88\x64\x11\0\0\x01\0\0\0\x21" + network),
         "raw": (101, network),
         "raw of BSD": (12, network),
         "IPv4": (228, network),
@@ -216,15 +222,15 @@ def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
     return forms[form]
 
 
-GROWTH = {"vlan": 4, "qinq": 8, "vlan in vlan": 8}
-FORMS = ("plain", "vlan", "qinq", "vlan in vlan", "raw", "raw of BSD", "IPv4", "loopback",
+GROWTH = {"vlan": 4, "qinq": 8, "vlan in vlan": 8, "label": 4, "labels and a tag": 12, "PPPoE": 8}
+FORMS = (*GROWTH, "plain", "raw", "raw of BSD", "IPv4", "loopback",
          "OpenBSD", "cooked", "cooked v2")  # fmt: skip
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     form=st.sampled_from(FORMS),
-    kept=st.integers(44, 2000),
+    kept=st.integers(46, 2000),
     talks=st.lists(
         st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(60, 1500)), min_size=1
     ),
@@ -293,6 +299,18 @@ def test_a_mirrored_trunk_has_the_hosts_of_its_ip_addresses(tmp_path: Path) -> N
     assert rows[:, b.SIZE_BYTES].tolist() == [446, 446, 446]
 
 
+def test_addresses_behind_two_labels(tmp_path: Path) -> None:
+    inner = bytes(frame("192.0.2.1", "192.0.2.9", 100, 1))
+    other = bytes(frame("192.0.2.2", "192.0.2.9", 100, 1))
+    talk = [Ether(lay_out(each, "labels and a tag")[1]) for each in (inner, other)]
+    wrpcap(str(tmp_path / "in.pcap"), talk)
+
+    source, rows = timetable(read_records(tmp_path / "in.pcap"), 4, 4096)
+
+    assert source.tolist() == [0, 2]
+    assert rows[:, b.HEAD].tolist() == [1, 1]
+
+
 def test_a_capture_cut_to_headers_has_the_records_sizes(tmp_path: Path) -> None:
     talk = [frame("10.0.0.1", "10.0.0.2", 1000, 1 + i * 50e-6) for i in range(2)]
     wrpcap(str(tmp_path / "in.pcap"), talk, snaplen=96)
@@ -314,3 +332,19 @@ def test_other_link_layers_are_named(tmp_path: Path, link: int, message: str) ->
     path.write_bytes(path.read_bytes()[:20] + struct.pack("<I", link) + path.read_bytes()[24:])
     with pytest.raises(ConfigError, match=f"cross_traffic: .*Linux cooked.*{message}"):
         check(request({"topo": STAR, "out": str(tmp_path), "cross_traffic": str(path)}))
+
+
+def test_a_fragments_offset_is_no_protocol_of_ppp(tmp_path: Path) -> None:
+    """Where PPP's protocol would be in IPv4's header is 0x57, PPP's number of IPv6."""
+    made = Ether() / IP(src="192.0.2.1", dst="198.51.100.2", frag=0x57) / Raw(b"x" * 100)
+    link, data = lay_out(bytes(made), "PPPoE")
+    header = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link)
+    other = lay_out(bytes(frame("192.0.2.1", "198.51.100.2", 200, 1)), "PPPoE")[1]
+    records = b"".join(
+        struct.pack("<IIII", 7, 0, len(each), len(each)) + each for each in (data, other)
+    )
+    (tmp_path / "in.pcap").write_bytes(header + records)
+
+    source, _ = timetable(read_records(tmp_path / "in.pcap"), 4, 4096)
+
+    assert source.tolist() == [0, 0]  # both of one address

@@ -273,3 +273,15 @@ def test_links_are_as_many_nvlinks_or_lanes_as_their_rate_takes(spec: str, seen:
     found = {word for line in text.splitlines() if "ringleaf_link" in line
              for word in line.split() if word.startswith(f"{kind}=")}  # fmt: skip
     assert found == seen
+
+
+def test_bus_ids_are_numbers(tmp_path: Path) -> None:
+    """NCCL's `busIdToInt64`: letters' case and NVML's domains of eight digits don't count."""
+    upper = '<xgmi target="00000000:AF:00.0" count="4" tclass="0x038000"/>'
+    lower = '<xgmi target="0000:3b:00.0" count="4" tclass="0x038000"/>'
+    gpus = gpu(0, upper, bus="0000:3B:00.0") + gpu(1, lower, bus="0000:af:00.0")
+
+    name = write(tmp_path, cpu(gpus))
+
+    assert rates(build(name)) == {pair("gpu0", "gpu1"): 4 * 192}
+    assert not [note for note in notes(name) if "left out" in note]

@@ -46,6 +46,11 @@ def joined(graph: nx.Graph[str]) -> dict[frozenset[str], tuple[int, int]]:
     }
 
 
+def test_half_an_npu_of_astra_sim(tmp_path: Path) -> None:
+    with pytest.raises(RingleafError, match=r"npus_count: must be a whole number, got '?8.5"):
+        build(write(tmp_path, astra("Ring", "8.5"), "half.yml"))
+
+
 def test_a_ring_of_astra_sim(tmp_path: Path) -> None:
     graph = build(write(tmp_path, astra("Ring", "8", "50.0", "500.0"), "ring8.yml"))
     assert len(hosts(graph)) == 8

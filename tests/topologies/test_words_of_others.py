@@ -253,3 +253,69 @@ def test_a_rate_is_the_same_in_all_ways_to_say_it(number: int, unit: str, name: 
         ({"LinkSpeedRaw": f"{bps}.0"}, {}),
     ):
         assert link_of(values, about) == {"rate": str(bps)}
+
+
+def test_a_rate_of_ours_needs_a_unit_as_others_do() -> None:
+    """It was 100 bit/s, at which a run takes days."""
+    with pytest.raises(ConfigError, match=r"link a-b: rate: a number needs a unit, got '100'"):
+        read({"rate": "100"})
+    with pytest.raises(ConfigError, match=r"rate_back: a number needs a unit, got '2.5'"):
+        read({"rate": "1G", "rate_back": "2.5"})
+    assert link_of({"rate": "100", "rate_back": "1e9"}, {"rate_unit": "G"}) == {
+        "rate": str(10**11),
+        "rate_back": str(10**18),
+    }
+    assert link_of({"rate": "100000000000"}) == {"rate": str(10**11)}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "links"),
+    [
+        ([{"id": "a"}, {"id": "b"}, {"id": "c"}], [(0, 1), (1, 2)]),  # NetworkX 1
+        ([{"name": "a"}, {"name": "b"}, {"name": "c"}], [("a", "b"), ("b", "c")]),
+        ([{"name": "a"}, {"name": "b"}, {"name": "c"}], [(0, 1), (1, 2)]),  # d3
+        ([{"id": "a"}, {"id": "b"}, {"id": "c"}], [("a", "b"), ("b", "c")]),
+        (
+            [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 0, "name": "c"}],
+            [(1, 2), (2, 0)],
+        ),
+    ],
+)
+def test_ends_of_links_by_id_name_and_place(
+    nodes: list[dict[str, object]], links: list[tuple[object, object]], tmp_path: Path
+) -> None:
+    edges = [{"source": a, "target": b} for a, b in links]
+    (tmp_path / "n.json").write_text(json.dumps({"nodes": nodes, "links": edges}))
+
+    graph = build(str(tmp_path / "n.json"))
+
+    labels = nx.get_node_attributes(graph, "label")
+    assert {frozenset((labels[a], labels[b])) for a, b in graph.edges} == {
+        frozenset("ab"),
+        frozenset("bc"),
+    }
+
+
+def test_networks_that_p4_utils_keeps(tmp_path: Path) -> None:
+    """Its bandwidths are Mininet's, in Mbit/s, and losses in percent; flags say what nodes are."""
+    network = {
+        "nodes": [
+            {"id": "h1", "isHost": True},
+            {"id": "h2", "isHost": True},
+            {"id": "s1", "isSwitch": True, "isP4Switch": True},
+            {"id": "s2", "isSwitch": True, "isP4Switch": True},
+        ],
+        "links": [
+            {"source": "h1", "target": "s1", "bw": 10, "delay": "2ms", "loss": 1},
+            {"source": "h2", "target": "s1", "bw": None, "delay": None, "loss": None},
+            {"source": "s1", "target": "s2", "bw": 2.5},  # a switch with one link
+        ],
+    }
+    (tmp_path / "topology.json").write_text(json.dumps(network))
+
+    graph = build(str(tmp_path / "topology.json"))
+
+    assert [graph.nodes[name]["label"] for name in hosts(graph)] == ["h1", "h2"]
+    first, last = (link(graph, *ends) for ends in (("h0", "s0"), ("s0", "s1")))
+    assert (first.rate_bps, first.delay_ps, first.loss) == (10**7, 2 * 10**9, 0.01)
+    assert last.rate_bps == 2_500_000

@@ -170,7 +170,7 @@ class _Words:
         ):
             for mine in (what, f"{what}_back"):
                 number = attributes.get(mine, "")
-                if f"{what}_unit" in self.about and _NUMBER.fullmatch(number):
+                if _is_without_unit(number, what, self.about):
                     attributes[mine] = read(mine, values, place) or number
             if what in attributes:
                 continue
@@ -248,6 +248,11 @@ class _Words:
         ]
         if unused:
             yield f"not used: {'; '.join(unused)}"
+
+
+def _is_without_unit(number: str, what: str, about: Mapping[str, str]) -> bool:
+    """Return whether a value of ours is a number whose unit is said elsewhere, if at all."""
+    return bool(_NUMBER.fullmatch(number)) and (what == "rate" or f"{what}_unit" in about)
 
 
 def rate_unit(text: str) -> int | None:

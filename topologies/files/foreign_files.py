@@ -23,6 +23,7 @@ _MANY = (
     (r'"schema"\s*:\s*"[^"]*chakra', "a trace of PyTorch, which is a workload"),
     (r'"traceEvents"', "a trace of events, which is no topology"),
     (r'"header_types"\s*:', "a P4 program for BMv2, which --program takes"),
+    (r'"adjacency"\s*:\s*\[', "NetworkX's adjacency JSON; write nx.node_link_data"),
     (r'"elements"\s*:\s*\{', "a graph of Cytoscape; write it as GraphML"),
     (r"(?m)^topology:\s*\n\s+(?:nodes|kinds|links|defaults):", "a lab of Containerlab"),
     (r"(?m)^\s*(?:from|import) mininet\b", "a script of Mininet"),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from ringleaf.core.units import exact_rate
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import read_way
 from ringleaf.topologies.files.located import Located
@@ -276,7 +277,7 @@ def _links(item: Located, where: str) -> dict[str, tuple[Terms, Terms]]:
 def _bandwidth(bandwidth: Any, place: str) -> dict[str, str]:
     for unit, factor in _BANDWIDTHS.items():
         if isinstance(bandwidth, Located) and bandwidth.get(unit) is not None:
-            return {"rate": str(round(_number(bandwidth, unit, place) * factor * 10**9))}
+            return {"rate": exact_rate(round(_number(bandwidth, unit, place) * factor * 10**9))}
     return {}  # transfers per second say no rate without the number of lanes
 
 

@@ -15,11 +15,7 @@ from ringleaf.experiments.commands.run_commands import do
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.spec.kinds import whole_number
 from ringleaf.experiments.spec.options import file_name, options_of
-from ringleaf.experiments.workloads.graph.kind import (
-    OPTIONS_OF_WORKLOADS,
-    WORKLOAD,
-    resolve_workload,
-)
+from ringleaf.experiments.workloads.graph.kind import WORKLOAD, resolve_workload
 from ringleaf.experiments.workloads.graph.names import FILES, LLM, TRACE, kind_of_workload, named
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 from ringleaf.experiments.workloads.recovery.spec import RecoverySpec
@@ -32,7 +28,7 @@ if TYPE_CHECKING:
     from ringleaf.hosts.workload.graph import Graph
     from ringleaf.hosts.workload.matched import Matched
 
-OPTIONS = {name: option for name, option in OPTIONS_OF_WORKLOADS.items() if option.flags}
+OPTIONS = {name: option for name, option in options_of(WorkloadSpec).items() if option.flags}
 
 RUN_OPTIONS = OPTIONS | {
     name: option for name, option in options_of(RecoverySpec).items() if option.flags

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_size
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
+from ringleaf.experiments.figures.style import subplots
 from ringleaf.experiments.records.circuit_spells import DARK, DRAINING, UP, Spell
 from ringleaf.experiments.workloads.collective.rows import CollectiveRow, largest_bytes
 from ringleaf.topologies.graph import natural
@@ -35,18 +36,15 @@ def panels_of(run: CollectiveResults) -> list[Panel]:
 
 def draw_circuits(run: CollectiveResults, panels: Sequence[Panel]) -> Figure:
     """Draw when circuits were up, a panel for each algorithm, with one axis of time."""
-    import matplotlib.pyplot as plt
-
     figure: Figure
     names = [_circuits(spells) for _, spells in panels]
     tall = [max(1.0, 0.35 + 0.13 * len(own)) for own in names]
     inches = sheet.size(6.6, sum(tall) + 0.7)
-    figure, grid = plt.subplots(
+    figure, grid = subplots(
         *(len(panels), 1),
         figsize=inches,
         sharex=True,
         squeeze=False,
-        layout="constrained",
         height_ratios=tall,
     )
     longest_ps = max(row.time_ps for row, _ in panels)

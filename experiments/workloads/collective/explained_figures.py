@@ -22,7 +22,7 @@ from ringleaf.experiments.explain.findings import (
 )
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
-from ringleaf.experiments.figures.style import INK
+from ringleaf.experiments.figures.style import INK, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,15 +49,12 @@ _MOST_NAMES = 32  # of lanes, that are told
 
 def draw_waterfalls(rows: Sequence[Explained], clock: str) -> Figure:
     """Draw for each row the steps from its bound to its time; those without time are left out."""
-    import matplotlib.pyplot as plt
-
     shown = rows[:MOST_PANELS]
     columns = sheet.across(min(COLUMNS, max(len(shown), 2)), 2.8)
     lines = -(-len(shown) // columns)
     figure: Figure
-    figure, grid = plt.subplots(
+    figure, grid = subplots(
         lines, columns, figsize=sheet.size(3.6 * columns, 2.5 * lines + 0.3), squeeze=False,
-        layout="constrained",
     )  # fmt: skip
     for axes in grid.flat[len(shown) :]:
         axes.set_visible(False)
@@ -111,13 +108,11 @@ def _write_width(
 
 def draw_time_space(row: Explained, clock: str) -> Figure:
     """Draw the messages of a row: a lane for each node, time to the right, an arrow each."""
-    import matplotlib.pyplot as plt
-
     diagram = row.diagram
     figure: Figure
     height = 1.9 + 0.16 * max(len(diagram.lanes), 8)
     inches = sheet.size(8.6, height)
-    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    figure, axes = subplots(figsize=inches)
     for lane in range(len(diagram.lanes)):
         axes.axhline(lane, color=INK, linewidth=0.4, alpha=0.5)
     _arrows(axes, diagram, look_of(row.algo).color)

@@ -19,7 +19,7 @@ from ringleaf.core.units import PS_PER_US, format_count, format_size
 from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import looks_of
-from ringleaf.experiments.figures.style import INK, mark_logarithmic, save
+from ringleaf.experiments.figures.style import INK, mark_logarithmic, save, subplots
 from ringleaf.experiments.records.slow_links import with_slow_links
 from ringleaf.experiments.records.topology_copy import kept_topology
 from ringleaf.experiments.setup.network import build_topology, scale_rates
@@ -213,15 +213,11 @@ def _lines(run: CollectiveResults) -> list[_Line]:
 
 
 def _sweep_axes(run: CollectiveResults, title: str) -> tuple[Figure, Axes]:
-    import matplotlib.pyplot as plt
-
     figure: Figure
     algos = algorithms(run)
     wide = sheet.size(6.4, 0)[0]
     legend = 0.2 * -(-(len(algos) + 2) // sheet.entries([*algos, "floor if hosts add"], wide, 4))
-    figure, axes = plt.subplots(
-        figsize=(wide, min(4.2, 1.5 + 0.6 * wide) + legend), layout="constrained"
-    )
+    figure, axes = subplots(figsize=(wide, min(4.2, 1.5 + 0.6 * wide) + legend))
     sizes = sorted({row.size_bytes for row in run.rows})
     axes.set_xscale("log", base=2)
     ticks = sizes[:: -(-len(sizes) // max(3, min(9, int(1.3 * wide))))]
@@ -234,12 +230,10 @@ def _sweep_axes(run: CollectiveResults, title: str) -> tuple[Figure, Axes]:
 
 def _draw_bars(run: CollectiveResults, label: str, value: Value) -> Figure:
     """Draw a bar per algorithm, with its figure, and lines across it: its bound and its floor."""
-    import matplotlib.pyplot as plt
-
     rows = [rows_of(run, algo)[-1] for algo in algorithms(run)]
     figure: Figure
     inches = sheet.size(6.4, 1.7 + 0.3 * len(rows))
-    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    figure, axes = subplots(figsize=inches)
     looks = looks_of(row.algo for row in rows)
     for place, row in enumerate(rows):
         length = value(row, row.time_ps)

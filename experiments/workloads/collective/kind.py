@@ -17,7 +17,6 @@ from ringleaf.experiments.spec.network import FLOW
 from ringleaf.experiments.spec.options import ASIDE, folder_name, options_of
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.networks.flow.scope import MOST_WHOLE
-from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from ringleaf.experiments.workloads.collective.rows import (
         CollectiveRow,
     )
+    from ringleaf.topologies.family import Counts
 
 OPTIONS = options_of(CollectiveSpec)
 """The options of experiments with a collective."""

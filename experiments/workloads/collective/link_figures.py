@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ringleaf.core.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
-from ringleaf.experiments.figures.style import INK, themed, to_svg, write_figure
+from ringleaf.experiments.figures.style import INK, subplots, themed, to_svg, write_figure
 from ringleaf.experiments.records.slow_links import busy_ps as busy_of
 from ringleaf.experiments.records.slow_links import is_slow
 from ringleaf.experiments.workloads.collective.rows import (
@@ -95,8 +95,6 @@ def draw_map(graph: nx.Graph[str], row: CollectiveRow, series: LinkSeries, stem:
 
 def draw_spread(run: CollectiveResults, graph: nx.Graph[str], panels: Panels) -> Figure:
     """Draw how busy the links of each kind were, for topologies with too many to draw each."""
-    import matplotlib.pyplot as plt
-
     figure: Figure
     order = _order(graph, panels[0][1].links)
     groups = [_group(graph, panels[0][1].links[i]) for i in order]
@@ -104,9 +102,8 @@ def draw_spread(run: CollectiveResults, graph: nx.Graph[str], panels: Panels) ->
     width = sheet.across(min(len(panels), 3), 2.0, 1.2)
     height = -(-len(panels) // width)
     inches = sheet.size(2.9 * width + 1.4, (0.26 * len(starts) + 0.45) * height + 1.3)
-    figure, grid = plt.subplots(
+    figure, grid = subplots(
         height, width, figsize=inches, sharex=True, sharey=True, squeeze=False,
-        layout="constrained",
     )  # fmt: skip
     for axes, (row, series) in zip(grid.flat, panels, strict=False):
         busy = np.split(busy_percent(row, series, graph)[order], starts[1:])
@@ -145,17 +142,14 @@ def _hide_unused(grid: npt.NDArray[Any], used: int) -> None:
 
 def draw_links(run: CollectiveResults, graph: nx.Graph[str], panels: Panels) -> Figure:
     """Draw how busy each direction of each link was over time, at the largest size."""
-    import matplotlib.pyplot as plt
-
     figure: Figure
     width = sheet.across(min(len(panels), 3), 2.0, 1.4)
     height = -(-len(panels) // width)
     rows = len(panels[0][1].links)
     tall = max(2.7, 0.5 + _ROW_INCHES * rows) if rows <= _MOST_NAMES else 2.7
     inches = sheet.size(3.3 * width + 1.4, tall * height + 0.6)
-    figure, grid = plt.subplots(
+    figure, grid = subplots(
         height, width, figsize=inches, sharex=True, sharey=True, squeeze=False,
-        layout="constrained",
     )  # fmt: skip
     longest_ps = max(row.time_ps for row, _ in panels)
     unit, unit_ps = ("ms", PS_PER_MS) if longest_ps > 5 * PS_PER_MS else ("µs", PS_PER_US)

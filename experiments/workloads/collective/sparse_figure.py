@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.core.units import format_count, format_rate, format_size, parse_fraction
 from ringleaf.experiments.figures.looks import look_of
+from ringleaf.experiments.figures.style import subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,14 +47,12 @@ def _place(line: Line) -> tuple[str, str, str]:
 
 def make(lines: Sequence[Line]) -> Figure:
     """Return the figure of a sweep's rows."""
-    import matplotlib.pyplot as plt
-
     patterns = list(dict.fromkeys(line.get("cluster", "") for line in lines))
     sizes = list(dict.fromkeys(line["ranks"] for line in lines))
     figure: Figure
-    figure, grid = plt.subplots(
+    figure, grid = subplots(
         len(patterns), len(sizes), figsize=(4.9 * len(sizes), 3.7 * len(patterns)),
-        squeeze=False, sharex=True, sharey="row", layout="constrained",
+        squeeze=False, sharex=True, sharey="row",
     )  # fmt: skip
     for row, pattern in zip(grid, patterns, strict=True):
         for axes, ranks in zip(row, sizes, strict=True):

@@ -7,7 +7,7 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ringleaf.experiments.figures.style import INK
+from ringleaf.experiments.figures.style import INK, subplots
 from ringleaf.experiments.workloads.converge.curve import Curve
 
 if TYPE_CHECKING:
@@ -41,16 +41,12 @@ def figures_of(curves: Sequence[Curve]) -> dict[str, Callable[[], Figure]]:
 
 def draw(curves: Sequence[Curve]) -> Figure:
     """Draw a part: rows are models, each with a few methods; the first one is in all rows."""
-    import matplotlib.pyplot as plt
-
     first, *others = dict.fromkeys(map(label, curves))
     groups = [[first, *others[at : at + MOST]] for at in range(0, max(len(others), 1), MOST)]
     models = list(dict.fromkeys(curve.case.model for curve in curves))
     rows = [(model, group) for model in models for group in groups]
     figure: Figure
-    figure, plots = plt.subplots(
-        len(rows), 3, figsize=(12, 2.9 * len(rows)), squeeze=False, layout="constrained"
-    )
+    figure, plots = subplots(len(rows), 3, figsize=(12, 2.9 * len(rows)), squeeze=False)
     for row, (model, group) in zip(plots, rows, strict=True):
         chosen = [each for each in curves if each.case.model == model and label(each) in group]
         for axes, (field, title) in zip(row, AXES, strict=True):

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.core.extras import require
 from ringleaf.experiments.runs.kind import Measure, WorkloadKind
 from ringleaf.experiments.spec.options import file_name
-from ringleaf.experiments.workloads.converge.spec import ALL, ConvergeSpec
-from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
@@ -18,19 +16,30 @@ if TYPE_CHECKING:
     from ringleaf.experiments.workloads.converge.experiment import ConvergeExperiment
     from ringleaf.experiments.workloads.converge.plan import ConvergencePlan
     from ringleaf.experiments.workloads.converge.results import ConvergeResults, TrainingRow
+    from ringleaf.experiments.workloads.converge.spec import ConvergeSpec
+    from ringleaf.topologies.family import Counts
 
 CONVERGE = "converge"
 """The key that makes an experiment one of trainings."""
 
+ALL = "all"
+"""The plan that comes along, with every compressor, collective and scheme."""
 
-class ConvergeKind(WorkloadKind[ConvergeSpec]):
+
+class ConvergeKind(WorkloadKind["ConvergeSpec"]):
     """Trainings by a plan: methods, algorithms and schemes."""
 
     name = CONVERGE
     key = CONVERGE
-    spec = ConvergeSpec
     lists = ("parts", "detours")
     measures = (Measure(("part", "model", "method", "algo", "workload"), "time_ps"),)
+
+    @property
+    def spec(self) -> type[ConvergeSpec]:
+        """Its options."""
+        from ringleaf.experiments.workloads.converge.spec import ConvergeSpec
+
+        return ConvergeSpec
 
     def meant(self, options: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return the options, with the plan's topology if none is given."""

@@ -11,9 +11,6 @@ from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
 from ringleaf.experiments.spec.network import VIRTUAL, WHERE, NetworkSpec
 
-ALL = "all"
-"""The plan that comes along, with every compressor, collective and scheme."""
-
 
 def _names(text: str, where: str) -> tuple[str, ...]:
     del where

@@ -10,7 +10,7 @@ import numpy as np
 
 from ringleaf.core.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 from ringleaf.experiments.figures import sheet
-from ringleaf.experiments.figures.style import mark_logarithmic
+from ringleaf.experiments.figures.style import mark_logarithmic, subplots
 from ringleaf.experiments.workloads.graph.messages import Messages
 from ringleaf.experiments.workloads.graph.slowdown import Bin
 from ringleaf.experiments.workloads.graph.timeline import COMPUTE, NodeBar
@@ -66,13 +66,11 @@ def color_of(kind: str, kinds: Sequence[str]) -> str:
 
 def draw_ranks(results: WorkResults) -> Figure:
     """Draw ranks over time: computations above, traffic below them, a line per kind."""
-    import matplotlib.pyplot as plt
-
     shown = results.timeline.ranks[:: -(-len(results.timeline.ranks) // MOST_RANKS)]
     kinds = results.timeline.kinds
     figure: Figure
     inches = sheet.size(9, 1.4 + 0.34 * len(shown))
-    figure, axes = plt.subplots(figsize=inches, layout="constrained", squeeze=True)
+    figure, axes = subplots(figsize=inches, squeeze=True)
     for kind in kinds:
         _draw_kind(axes, [bar for bar in results.timeline.bars if bar.kind == kind], shown, kinds)
         axes.fill_between([], [], color=color_of(kind, kinds), label=kind)
@@ -114,11 +112,9 @@ def _draw_kind(
 
 def draw_spending(results: WorkResults) -> Figure:
     """Draw what each rank's time went into, stacked."""
-    import matplotlib.pyplot as plt
-
     figure: Figure
     inches = sheet.size(6.4, 3.2)
-    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    figure, axes = subplots(figsize=inches)
     ranks = np.arange(len(results.spending))
     base = np.zeros(len(ranks))
     for name, title, color in SPENT:
@@ -138,13 +134,11 @@ def draw_spending(results: WorkResults) -> Figure:
 
 def draw_messages(messages: Messages) -> Figure:
     """Draw which share of the messages takes longer than a time, a line per size."""
-    import matplotlib.pyplot as plt
-
     sizes = np.unique(messages.sizes_bytes)
     groups = np.array_split(sizes, min(len(sizes), MOST_SIZES))
     figure: Figure
     inches = sheet.size(6.4, 3.2)
-    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    figure, axes = subplots(figsize=inches)
     for number, group in enumerate(groups):
         chosen = (messages.sizes_bytes >= group[0]) & (messages.sizes_bytes <= group[-1])
         times = np.sort(messages.times_ps[chosen]) / PS_PER_US
@@ -170,11 +164,10 @@ def draw_messages(messages: Messages) -> Figure:
 
 def draw_slowdown(bins: Sequence[Bin]) -> Figure:
     """Draw percentiles of flows' slowdowns by size; a bin is drawn at its largest size."""
-    import matplotlib.pyplot as plt
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    figure, axes = subplots(figsize=(6.4, 3.2))
     sizes = [each.most_bytes for each in bins]
     for name, label, marker, color in SLOWDOWNS:
         axes.plot(sizes, [getattr(each, name) for each in bins], marker, color=color, label=label)
@@ -194,8 +187,6 @@ def draw_slowdown(bins: Sequence[Bin]) -> Figure:
 
 def draw_link(results: WorkResults) -> Figure:
     """Draw the load of the busiest link over time, kinds of traffic stacked."""
-    import matplotlib.pyplot as plt
-
     assert results.link_series is not None
     series = results.link_series
     step = -(-series.shape[1] // STEPS)
@@ -204,7 +195,7 @@ def draw_link(results: WorkResults) -> Figure:
     times_ms = np.arange(sums.shape[1]) * step * results.bin_ps / PS_PER_MS
     figure: Figure
     inches = sheet.size(6.4, 2.8)
-    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    figure, axes = subplots(figsize=inches)
     kinds = results.timeline.kinds
     colors = [color_of(each, kinds) if each in kinds else COLORS[-1] for each in results.labels]
     axes.stackplot(

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringleaf.experiments.records.config import read_given
 from ringleaf.experiments.runs.kind import Measure, SweepFigure, WorkloadKind
-from ringleaf.experiments.spec.options import file_name, options_of
-from ringleaf.experiments.workloads.graph.loading import check_ranks, fit, load
-from ringleaf.experiments.workloads.graph.names import are_flows, named
-from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
-from ringleaf.topologies.family import Counts
+from ringleaf.experiments.spec.options import file_name
 
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
@@ -21,28 +17,35 @@ if TYPE_CHECKING:
     from ringleaf.experiments.workloads.graph.accounts import WorkRow
     from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
     from ringleaf.experiments.workloads.graph.results import GraphResults
+    from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
+    from ringleaf.topologies.family import Counts
 
 WORKLOAD = "workload"
 """The key that makes an experiment one of a graph of work."""
 
-OPTIONS_OF_WORKLOADS = options_of(WorkloadSpec)
-"""The options of experiments with a graph of work."""
 
-
-class GraphKind(WorkloadKind[WorkloadSpec]):
+class GraphKind(WorkloadKind["WorkloadSpec"]):
     """A graph of work, which ranks follow: computations, messages and collectives."""
 
     name = WORKLOAD
     key = WORKLOAD
-    spec = WorkloadSpec
     lists = ("algo", "detours")
     measures = (
         Measure(("label", "call", "algo", "ranks", "size_bytes"), "time_ps"),
         Measure((), "iteration_ps"),
     )
 
+    @property
+    def spec(self) -> type[WorkloadSpec]:
+        """Its options."""
+        from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
+
+        return WorkloadSpec
+
     def meant(self, options: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return the options, with those that a workload's name, or its file, stands for."""
+        from ringleaf.experiments.workloads.graph.names import named
+
         return {**options, **named(str(options[WORKLOAD]), where)}
 
     def folder_for(self, options: Mapping[str, Any]) -> str:
@@ -51,10 +54,14 @@ class GraphKind(WorkloadKind[WorkloadSpec]):
 
     def fitted(self, spec: WorkloadSpec) -> WorkloadSpec:
         """Return the spec with a host for each rank, if it says nothing of their number."""
+        from ringleaf.experiments.workloads.graph.loading import fit
+
         return fit(spec)
 
     def check(self, spec: WorkloadSpec, counts: Counts) -> None:
         """Check that there is a host for each rank."""
+        from ringleaf.experiments.workloads.graph.loading import check_ranks, load
+
         check_ranks(len(load(spec).graph.ranks), counts.hosts)
 
     def need(self, spec: WorkloadSpec, counts: Counts) -> Need:
@@ -108,6 +115,8 @@ class GraphKind(WorkloadKind[WorkloadSpec]):
 
 def _are_flows(lines: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether all runs of a sweep are of flows."""
+    from ringleaf.experiments.workloads.graph.names import are_flows
+
     return all(are_flows(str(line[WORKLOAD])) for line in lines)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.core.units import PS_PER_MS, PS_PER_US
 from ringleaf.experiments.figures import sheet
-from ringleaf.experiments.figures.style import mark_logarithmic
+from ringleaf.experiments.figures.style import mark_logarithmic, subplots
 from ringleaf.experiments.records import circuit_counts
 from ringleaf.experiments.records.columns import Column, as_ms, fixed
 from ringleaf.experiments.workloads.graph.figures import SPENT
@@ -78,13 +78,11 @@ def make_spending(lines: Sequence[Line], names: Sequence[str]) -> Figure:
         lines: The results of all runs, each with the options by which runs differ.
         names: These options.
     """
-    import matplotlib.pyplot as plt
-
     shown = lines[:MOST_BARS]
     labels = [", ".join(f"{name} {line[name]}" for name in names) for line in shown]
     inches = sheet.size(8, 1.4 + _HEIGHT * len(shown))
     figure: Figure
-    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    figure, axes = subplots(figsize=inches)
     labels = [sheet.broken(label, inches[0] / 2, 10) for label in labels]
     left = [0.0] * len(shown)
     for name, label, color in SPENT:
@@ -106,8 +104,6 @@ def make_times(lines: Sequence[Line], names: Sequence[str]) -> Figure:
 
     There is a panel per value of the other options. Arguments are those of `make_spending`.
     """
-    import matplotlib.pyplot as plt
-
     *others, last = names
     panels: dict[str, list[Line]] = {}
     for line in lines:
@@ -117,9 +113,7 @@ def make_times(lines: Sequence[Line], names: Sequence[str]) -> Figure:
     rows = -(-len(panels) // columns)
     size = sheet.size(max(4.2 * columns, 6), (1.2 + _HEIGHT * len(values)) * rows + 0.5)
     figure: Figure
-    figure, grid = plt.subplots(
-        rows, columns, figsize=size, squeeze=False, sharey=True, layout="constrained"
-    )
+    figure, grid = subplots(rows, columns, figsize=size, squeeze=False, sharey=True)
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes, (title, chosen) in zip(grid.flat, panels.items(), strict=False):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ringleaf.core.units import PS_PER_MS, PS_PER_S, format_count
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.lines import draw_lines, suits
-from ringleaf.experiments.figures.style import INK
+from ringleaf.experiments.figures.style import INK, subplots
 from ringleaf.experiments.workloads.jobs.timeline import (
     BACKWARD,
     FORWARD,
@@ -105,15 +105,11 @@ def draw_timeline(case: JobsCase) -> Figure:
     The second iteration is the first that waits for sums; if there is none, the first is drawn.
     Gradients of the iteration before, which it waits for, are shown as far as they reach into it.
     """
-    import matplotlib.pyplot as plt
-
     rows = [1 + max(max(s.layers) for s in case.spans if s.job == row.job) for row in case.rows]
     tall = [max(1.0, 0.05 * layers) for layers in rows]
     figure: Figure
     inches = sheet.size(9, 1.1 + sum(tall) + 0.45 * len(rows))
-    figure, panels = plt.subplots(
-        len(rows), 1, figsize=inches, squeeze=False, height_ratios=tall, layout="constrained"
-    )
+    figure, panels = subplots(len(rows), 1, figsize=inches, squeeze=False, height_ratios=tall)
     for axes, row, layers in zip(panels[:, 0], case.rows, rows, strict=True):
         spans = [span for span in case.spans if span.job == row.job]
         _draw_job(axes, spans, layers)
@@ -173,15 +169,11 @@ def draw_over_memory(
     cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], int]
 ) -> Figure:
     """Draw jobs' mean over the entries of a switch: a panel per number of jobs."""
-    import matplotlib.pyplot as plt
-
     figure: Figure
     counts = _values(cases, lambda case: str(case.combination.count))
     schedulers = _values(cases, lambda case: case.combination.scheduler)
     inches = sheet.size(7, 0.6 + 3.6 * len(counts))
-    figure, panels = plt.subplots(
-        len(counts), 1, figsize=inches, squeeze=False, layout="constrained"
-    )
+    figure, panels = subplots(len(counts), 1, figsize=inches, squeeze=False)
     for axes, count in zip(panels[:, 0], counts, strict=True):
         series: dict[tuple[str, ...], dict[float, float]] = {}
         for case in cases:
@@ -199,8 +191,6 @@ def draw_over_memory(
 
 def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], int]) -> Figure:
     """Draw jobs' mean as bars: a panel per number of jobs, a group per algorithm; dots are jobs."""
-    import matplotlib.pyplot as plt
-
     figure: Figure
     counts = _values(cases, lambda case: str(case.combination.count))
     reduction = _reductions(cases)
@@ -209,9 +199,9 @@ def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], i
     across = sheet.across(min(len(counts), 2), 2.2, 1.2)
     down = -(-len(counts) // across)
     tall = 0.5 + len(algos) * (0.15 + 0.14 * len(schedulers))
-    figure, panels = plt.subplots(
+    figure, panels = subplots(
         down, across, figsize=sheet.size(1.6 + 3.8 * across, 1 + tall * down), sharex=True,
-        sharey=True, squeeze=False, layout="constrained",
+        sharey=True, squeeze=False,
     )  # fmt: skip
     thick = 0.84 / len(schedulers)
     named = len(schedulers) <= len(COLORS)  # by a legend; else beside each bar
@@ -369,8 +359,6 @@ def _grid(
     Orders, and sizes of switches' memory, are beside each other, on several lines if there are
     many. A panel's title names its combination, and `where`.
     """
-    import matplotlib.pyplot as plt
-
     rows = [
         [case for case in cases if case.combination.algo == algo]
         for algo in _values(cases, lambda case: case.combination.algo)
@@ -381,9 +369,9 @@ def _grid(
     most = sheet.across(MOST_COLUMNS, 1.9, 0.7)
     columns = -(-widest // -(-widest // most))
     lines = [row[i : i + columns] for row in rows for i in range(0, len(row), columns)]
-    figure, panels = plt.subplots(
+    figure, panels = subplots(
         len(lines), columns, figsize=sheet.size(1.4 + 2.7 * columns, 1.3 + 1.55 * len(lines)),
-        sharex=True, sharey="all" if alike else "none", squeeze=False, layout="constrained",
+        sharex=True, sharey="all" if alike else "none", squeeze=False,
     )  # fmt: skip
     reduction = _reductions(cases)
     pairs = []

@@ -10,30 +10,35 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.sorting import told_apart
 from ringleaf.experiments.runs.kind import Measure, SweepFigure, WorkloadKind
-from ringleaf.experiments.workloads.jobs.places import check_room, place_jobs
-from ringleaf.experiments.workloads.jobs.spec import JobsSpec
-from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
     from ringleaf.experiments.records.columns import Column
     from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
     from ringleaf.experiments.workloads.jobs.results import JobRow, JobsResults
+    from ringleaf.experiments.workloads.jobs.spec import JobsSpec
+    from ringleaf.topologies.family import Counts
 
 JOBS = "jobs"
 """The key that makes an experiment one of jobs."""
 
 
-class JobsKind(WorkloadKind[JobsSpec]):
+class JobsKind(WorkloadKind["JobsSpec"]):
     """Jobs that train models, and reduce gradients: every combination of some options."""
 
     name = "jobs"
     title = "training jobs"
     key = JOBS
-    spec = JobsSpec
     lists = ("algo", "counts", "detours", "entries", JOBS, "scheduler")
     is_typed = True
     measures = (Measure(("jobs", "algo", "scheduler", "entries", "job"), "jct_ps"),)
+
+    @property
+    def spec(self) -> type[JobsSpec]:
+        """Its options."""
+        from ringleaf.experiments.workloads.jobs.spec import JobsSpec
+
+        return JobsSpec
 
     def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return `jobs`."""
@@ -42,10 +47,14 @@ class JobsKind(WorkloadKind[JobsSpec]):
 
     def check(self, spec: JobsSpec, counts: Counts) -> None:
         """Check that there are enough hosts for all jobs."""
+        from ringleaf.experiments.workloads.jobs.places import check_room
+
         check_room(spec, counts.hosts)
 
     def places(self, spec: JobsSpec, hosts: range) -> list[tuple[Sequence[int], Sequence[int]]]:
         """Return the hosts of the ranks, and of the servers, of each job that runs."""
+        from ringleaf.experiments.workloads.jobs.places import place_jobs
+
         return [place for count in spec.counts for place in place_jobs(spec, hosts, count)]
 
     def need(self, spec: JobsSpec, counts: Counts) -> Need:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.figures import sheet
+from ringleaf.experiments.figures.style import subplots
 from ringleaf.experiments.workloads.nic.workload import Row
 
 if TYPE_CHECKING:
@@ -35,12 +36,10 @@ def microseconds(name: str) -> Value:
 
 def draw_cache(rows: Sequence[Row]) -> Figure:
     """Draw hit rate and bytes against the cache's size, a line for each policy."""
-    import matplotlib.pyplot as plt
-
     figure: Figure
     columns = 3 if sheet.across(3, 2.8) == 3 else 1
     inches = sheet.size(10, 3.6 if columns == 3 else 8)
-    figure, panels = plt.subplots(3 // columns, columns, figsize=inches, layout="constrained")
+    figure, panels = subplots(3 // columns, columns, figsize=inches)
     hits, forward, both = panels
     _draw(hits, rows, lambda row: float(row["hit_percent"]), with_host=False)
     hits.set_ylim(0, 100)
@@ -55,14 +54,10 @@ def draw_cache(rows: Sequence[Row]) -> Figure:
 
 def draw_time(rows: Sequence[Row], clock: str) -> Figure:
     """Draw the time of both passes against the cache's size."""
-    import matplotlib.pyplot as plt
-
     figure: Figure
     columns = sheet.across(2, 2.8)
     inches = sheet.size(9, 3.6 if columns == 2 else 6.4)
-    figure, axes = plt.subplots(
-        2 // columns, columns, figsize=inches, layout="constrained", sharey=True
-    )
+    figure, axes = subplots(2 // columns, columns, figsize=inches, sharey=True)
     for place, name in zip(axes, ("forward", "backward"), strict=True):
         _draw(place, rows, microseconds(f"{name}_ps"))
         place.set_title(name, fontsize=10)

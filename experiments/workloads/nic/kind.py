@@ -7,29 +7,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin
 
 from ringleaf.experiments.runs.kind import Measure, WorkloadKind
-from ringleaf.experiments.workloads.nic.spec import NicSpec
 from ringleaf.hosts.nic.registry import OFFLOADS
-from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
     from ringleaf.experiments.workloads.nic.experiment import NicExperiment
     from ringleaf.experiments.workloads.nic.results import NicResults
+    from ringleaf.experiments.workloads.nic.spec import NicSpec
+    from ringleaf.topologies.family import Counts
 
 OFFLOAD = "offload"
 """The key that makes an experiment one on NICs, and names the workload."""
 
 
-class NicKind(WorkloadKind[NicSpec]):
+class NicKind(WorkloadKind["NicSpec"]):
     """A published use of NICs."""
 
     name = "nic"
     key = OFFLOAD
-    spec = NicSpec
     measures = (
         Measure(("system", "policy", "pool", "cache"), "forward_ps"),
         Measure(("system", "products", "latency_ps", "tile"), "time_ps"),
     )
+
+    @property
+    def spec(self) -> type[NicSpec]:
+        """Its options."""
+        from ringleaf.experiments.workloads.nic.spec import NicSpec
+
+        return NicSpec
 
     def specs(self) -> list[type[NicSpec]]:
         """Return the options of each offload."""

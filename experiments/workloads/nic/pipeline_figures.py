@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.core.units import PS_PER_US, format_count, format_time
 from ringleaf.experiments.figures import sheet
+from ringleaf.experiments.figures.style import subplots
 from ringleaf.experiments.workloads.nic.workload import Row
 
 if TYPE_CHECKING:
@@ -29,10 +30,8 @@ def draw_first(rows: Sequence[Row], clock: str) -> Figure:
 
 def draw_turn(rows: Sequence[Row], clock: str) -> Figure:
     """Draw the time of each further message on NICs against the rate of multiplications."""
-    import matplotlib.pyplot as plt
-
     figure: Figure
-    figure, axes = plt.subplots(figsize=sheet.size(6.4, 3.6), layout="constrained")
+    figure, axes = subplots(figsize=sheet.size(6.4, 3.6))
     nics = [row for row in rows if row["system"] == "nic" and row["messages"] > 1]
     for number, tile in enumerate(sorted({int(row["tile"]) for row in nics})):
         line = sorted((row for row in nics if row["tile"] == tile), key=lambda row: row["products"])
@@ -62,10 +61,8 @@ def draw_turn(rows: Sequence[Row], clock: str) -> Figure:
 
 
 def _draw(rows: Sequence[Row], clock: str, name: str, title: str, *, with_formula: bool) -> Figure:
-    import matplotlib.pyplot as plt
-
     figure: Figure
-    figure, axes = plt.subplots(figsize=sheet.size(6.4, 3.6), layout="constrained")
+    figure, axes = subplots(figsize=sheet.size(6.4, 3.6))
     rows = [row for row in rows if row["products"] == rows[0]["products"]]
     systems = dict.fromkeys((row["system"], row["latency_ps"]) for row in rows)
     for number, (system, latency_ps) in enumerate(systems):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.figures import sheet
-from ringleaf.experiments.figures.style import INK
+from ringleaf.experiments.figures.style import INK, subplots
 from ringleaf.hosts.recoveries.common.course import Phase
 
 if TYPE_CHECKING:
@@ -59,11 +59,9 @@ def progress(
 
 def draw_course(results: RecoveryResults) -> Figure:
     """Draw the iterations that are done over time, a line for each recovery; crosses are losses."""
-    import matplotlib.pyplot as plt
-
     inches = sheet.size(8, 4.2)
     figure: Figure
-    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    figure, axes = subplots(figsize=inches)
     most = max(row.iterations for row in results.rows)
     until_s = most * results.usual_ps / PS_PER_S
     axes.plot(
@@ -85,11 +83,9 @@ def draw_course(results: RecoveryResults) -> Figure:
 
 def draw_time(results: RecoveryResults) -> Figure:
     """Draw what the time of each training went into, as bars."""
-    import matplotlib.pyplot as plt
-
     inches = sheet.size(8, 1.4 + 0.4 * len(results.rows))
     figure: Figure
-    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    figure, axes = subplots(figsize=inches)
     names = [row.recovery for row in results.rows]
     left = [0.0] * len(names)
     undone = [_undone_s(results, name) for name in names]
@@ -144,13 +140,11 @@ def draw_sweep(lines: Sequence[Line], names: Sequence[str]) -> Figure:
         lines: The rows of all runs, each with the options by which runs differ.
         names: These options.
     """
-    import matplotlib.pyplot as plt
-
     axis = _axis_of(lines, names)
     values = list(dict.fromkeys(str(line[axis]) for line in lines))
     inches = sheet.size(7, 4)
     figure: Figure
-    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    figure, axes = subplots(figsize=inches)
     for number, name in enumerate(dict.fromkeys(str(line["recovery"]) for line in lines)):
         shares: dict[str, list[float]] = {value: [] for value in values}
         for line in lines:

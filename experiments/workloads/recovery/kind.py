@@ -11,33 +11,39 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.experiments.runs.kind import Measure, SweepFigure, WorkloadKind
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.graph.kind import WORKLOAD
-from ringleaf.experiments.workloads.graph.loading import check_ranks
-from ringleaf.experiments.workloads.graph.names import named
-from ringleaf.experiments.workloads.recovery.spec import RecoverySpec
-from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
     from ringleaf.experiments.records.columns import Column
     from ringleaf.experiments.workloads.recovery.experiment import RecoveryExperiment
     from ringleaf.experiments.workloads.recovery.results import RecoveryResults, RecoveryRow
+    from ringleaf.experiments.workloads.recovery.spec import RecoverySpec
+    from ringleaf.topologies.family import Counts
 
 RECOVERY = "recovery"
 """The key that makes an experiment one of recoveries, beside that of its workload."""
 
 
-class RecoveryKind(WorkloadKind[RecoverySpec]):
+class RecoveryKind(WorkloadKind["RecoverySpec"]):
     """A model in pipelines, whose hosts fail; recoveries are compared under the same losses."""
 
     name = RECOVERY
     title = "recoveries"
     key = RECOVERY
-    spec = RecoverySpec
     lists = ("algo", "detours", RECOVERY)
     measures = (Measure((RECOVERY,), "time_ps"),)
 
+    @property
+    def spec(self) -> type[RecoverySpec]:
+        """Its options."""
+        from ringleaf.experiments.workloads.recovery.spec import RecoverySpec
+
+        return RecoverySpec
+
     def meant(self, options: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return the options, with those that a workload's name stands for."""
+        from ringleaf.experiments.workloads.graph.names import named
+
         return {**options, **named(str(options.get(WORKLOAD, "llm")), where)}
 
     def folder_for(self, options: Mapping[str, Any]) -> str:
@@ -52,6 +58,8 @@ class RecoveryKind(WorkloadKind[RecoverySpec]):
 
     def check(self, spec: RecoverySpec, counts: Counts) -> None:
         """Check that there is a host for each rank."""
+        from ringleaf.experiments.workloads.graph.loading import check_ranks
+
         _, split = spec.model_sizes()
         check_ranks(spec.workers * split.tp * split.cp, counts.hosts)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ringleaf.core.units import PS_PER_MS, PS_PER_US
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
+from ringleaf.experiments.figures.style import subplots
 from ringleaf.experiments.workloads.train.wire import BACKWARD, FORWARD, WAITED
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ def draw_iterations(run: TrainResults) -> Figure:
 
     The first is left out if there are others, as it holds all that comes before.
     """
-    import matplotlib.pyplot as plt
-
     steps = run.steps()
     first = 1 if len(steps) > 1 else 0
     steps = steps[first:]
@@ -54,7 +53,7 @@ def draw_iterations(run: TrainResults) -> Figure:
     waits = [wait_ps / PS_PER_MS for _, wait_ps in steps]
     works = [max(time_ps - wait_ps, 0) / PS_PER_MS for time_ps, wait_ps in steps]
     figure: Figure
-    figure, axes = plt.subplots(figsize=sheet.size(6.4, 3.2), layout="constrained")
+    figure, axes = subplots(figsize=sheet.size(6.4, 3.2))
     axes.bar(places, works, color=_COLORS[FORWARD], label="computing")
     axes.bar(places, waits, bottom=works, color=_COLORS[WAITED], label="waiting (exposed)")
     axes.set_xlabel("iteration")
@@ -68,11 +67,9 @@ def draw_iterations(run: TrainResults) -> Figure:
 
 def draw_calls(run: TrainResults) -> Figure:
     """Draw the time of all calls that are alike, those that took longest first."""
-    import matplotlib.pyplot as plt
-
     rows = run.rows[:MOST_BARS]
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 0.8 + 0.28 * len(rows)), layout="constrained")
+    figure, axes = subplots(figsize=(6.4, 0.8 + 0.28 * len(rows)))
     names = [f"{row.count} x {row.call}, {row.size_bytes:,} B, {row.algo}" for row in rows]
     places = range(len(rows))
     axes.barh(
@@ -89,13 +86,12 @@ def draw_calls(run: TrainResults) -> Figure:
 
 def draw_timeline(run: TrainResults) -> Figure:
     """Draw what ranks do in the last iteration: two rows per rank."""
-    import matplotlib.pyplot as plt
     from matplotlib.patches import Patch
 
     start_ps, end_ps = _window(run)
     ranks = min(run.ranks, MOST_RANKS)
     figure: Figure
-    figure, axes = plt.subplots(figsize=sheet.size(6.4, 1.0 + 0.4 * ranks), layout="constrained")
+    figure, axes = subplots(figsize=sheet.size(6.4, 1.0 + 0.4 * ranks))
     known = set()
     for rank in range(ranks):
         bars: dict[str, list[tuple[float, float]]] = {kind: [] for kind in _COLORS}

@@ -12,29 +12,35 @@ from ringleaf.core.extras import require
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.kind import Measure, WorkloadKind
 from ringleaf.experiments.spec.options import file_name
-from ringleaf.experiments.workloads.train.spec import TrainSpec
-from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
     from ringleaf.experiments.workloads.train.account import CallRow
     from ringleaf.experiments.workloads.train.experiment import TrainExperiment
     from ringleaf.experiments.workloads.train.results import TrainResults
+    from ringleaf.experiments.workloads.train.spec import TrainSpec
+    from ringleaf.topologies.family import Counts
 
 SCRIPT = "script"
 """The key that makes an experiment one of a training script."""
 
 
-class TrainKind(WorkloadKind[TrainSpec]):
+class TrainKind(WorkloadKind["TrainSpec"]):
     """A script, each rank of which is a process."""
 
     name = "train"
     key = SCRIPT
-    spec = TrainSpec
     lists = (SCRIPT, "detours")
     measures = (
         Measure(("call", "group", "ranks", "size_bytes", "dtype", "redop", "algo"), "time_ps"),
     )
+
+    @property
+    def spec(self) -> type[TrainSpec]:
+        """Its options."""
+        from ringleaf.experiments.workloads.train.spec import TrainSpec
+
+        return TrainSpec
 
     def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return the script's name."""

@@ -52,6 +52,8 @@ from ringleaf.hosts.workload.graph import (
 
 _KINDS = {SEND: NodeKind.SEND, RECEIVE: NodeKind.RECEIVE, COLLECTIVE: NodeKind.COLLECTIVE}
 
+MOST_OPS = 1 << 64  # of a node
+
 _TELLING = {SEND: "comm_dst", RECEIVE: "comm_src", COLLECTIVE: "comm_type"}
 """The attribute without which a node on the host's processor is a computation."""
 
@@ -65,12 +67,14 @@ class Passed:
         circles: Control dependencies that would have nodes wait for themselves.
         calls: Calls by the host that are computations.
         starts: Nodes that say when they started.
+        timeless: Computations of so many operations, whose time nobody says.
     """
 
     missing: int = 0
     circles: int = 0
     calls: int = 0
     starts: int = 0
+    timeless: int = 0
 
     def notes(self) -> tuple[str, ...]:
         """Return lines on what there is of it."""
@@ -81,6 +85,10 @@ class Passed:
                 "control dependencies by which nodes wait for themselves are passed over",
             ),
             (self.starts, "start times are not used: nodes begin when nothing keeps them"),
+            (
+                self.timeless,
+                "computations with num_ops, and no duration, take no time: say the rate as flops",
+            ),
             (self.calls, "calls of collectives or messages by hosts are computations of theirs"),
         )
         return tuple(f"{count} {what}" for count, what in facts if count)
@@ -244,8 +252,9 @@ class _Reader:
         time_ps = micros * PS_PER_US
         if "duration_ps" in attributes:
             time_ps = _whole(attributes, "duration_ps", where)
-        elif not micros and self._flops and isinstance(operations, int) and operations > 0:
-            time_ps = round(operations / self._flops * PS_PER_S)
+        elif not micros and isinstance(operations, (int, float)) and 0 < operations < MOST_OPS:
+            self._passed.timeless += self._flops is None
+            time_ps = round(operations / self._flops * PS_PER_S) if self._flops else 0
         if message.type in (LOAD, STORE):
             stream = MEMORY_STREAM
         elif attributes.get("is_cpu_op", False):

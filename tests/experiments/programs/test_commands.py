@@ -42,6 +42,7 @@ PROGRAMS = Path(__file__).parents[2] / "switches" / "programs"
 CONTROLLER = load_schema(PROGRAMS / "controller.json", None)
 STATEFUL = load_schema(PROGRAMS / "stateful.json", None)
 EXTERNS = load_schema(PROGRAMS / "externs.json", None)
+TABLES = load_schema(PROGRAMS / "tables.json", None)
 PARSERS = load_schema(PROGRAMS / "parsers.json", None)
 
 
@@ -251,6 +252,115 @@ def test_entries_by_their_numbers() -> None:
     assert same(text, CONTROLLER, entry(2, 7), entry(3, 3))
 
 
+def test_a_free_number_is_taken_again() -> None:
+    """As `simple_switch_CLI` printed: "Entry has been added with handle 16777216", and so on.
+
+    Entries of a table that was cleared, and all else that was deleted, are numbered as at first.
+    """
+    text = """
+    table_add destinations forward 1 => 1
+    table_add destinations forward 2 => 1
+    table_add destinations forward 3 => 1
+    table_delete destinations 1
+    table_delete destinations 0
+    table_add destinations forward 4 => 1
+    table_add destinations forward 5 => 1
+    table_add destinations forward 6 => 1
+    table_modify destinations forward 16777216 => 4
+    table_modify destinations forward 16777217 => 5
+    table_modify destinations forward 2 => 3
+    table_modify destinations forward 3 => 6
+    table_delete destinations 16777216
+    table_add destinations forward 7 => 1
+    table_modify destinations forward 33554432 => 7
+    """
+
+    def ports(text: str) -> dict[int, int]:
+        (key,) = [each.name for each in CONTROLLER.tables["destinations"].match_fields]
+        return {
+            int(entry.match[key]): int(entry.action.args["port"])
+            for entry in read(text, "s0.txt", CONTROLLER)
+        }
+
+    assert ports(text) == {3: 3, 5: 5, 6: 6, 7: 7}
+    again = "table_add destinations forward 8 => 1\ntable_modify destinations forward 0 => 8"
+    assert ports(f"{text}\ntable_clear destinations\n{again}") == {8: 8}
+    with pytest.raises(ConfigError, match="entry must have been created, got '0'"):
+        read(f"{text}\ntable_delete destinations 0", "s0.txt", CONTROLLER)
+
+    profile = profile_of(True).name
+    members = f"""
+    act_prof_create_member {profile} forward 1
+    act_prof_create_member {profile} forward 2
+    act_prof_delete_member {profile} 0
+    act_prof_create_member {profile} forward 3
+    act_prof_modify_member {profile} forward 0 4
+    """
+    assert {
+        each.member_id: int(each.action.args["port"])
+        for each in read(members, "s0.txt", CONTROLLER)
+    } == {1: 4, 2: 2}
+    nodes = """
+    mc_mgrp_create 1
+    mc_node_create 7 1
+    mc_node_create 8 2
+    mc_node_destroy 0
+    mc_node_create 9 3
+    mc_node_associate 1 0
+    """
+    assert same(nodes, CONTROLLER, P4MulticastGroupEntry(1, replicas=[(3, 9)]))
+
+
+def test_keys_that_are_not_in_p4runtimes_form() -> None:
+    """Bits beside a mask don't count, and a range of all values matches anything, as in BMv2."""
+    text = """
+    table_add ternary_table set_ternary 10.0.0.77&&&255.255.255.0 0xff&&&0x80 1&&&0 => 1 1
+    table_add range_table set_range 0->65535 3 1->0xff => 2 1
+    table_add optional_table set_optional 7&&&0xffffffffffff 9&&&0 => 3 1
+    """
+    most = (1 << 31) - 2  # P4Runtime's priority for BMv2's 1
+
+    def entry(table: str, match: dict[str, Any], action: str, value: int) -> P4TableEntry:
+        call = P4TableAction(action, value=value)
+        return P4TableEntry(table, match=P4TableMatch(match), action=call, priority=most)
+
+    ternary = {"hdr.key.address": (0x0A000000, 0xFFFFFF00), "hdr.key.flags": (0x80, 0x80)}
+    assert same(
+        text,
+        TABLES,
+        entry("ternary_table", ternary, "set_ternary", 1),
+        entry("range_table", {"hdr.key.kind": 3, "hdr.key.flags": (1, 255)}, "set_range", 2),
+        entry("optional_table", {"hdr.key.mac": 7}, "set_optional", 3),
+    )
+    switch = Switch.alone(Program.load(PROGRAMS / "tables.json"), 4, "s0")
+    switch.write(read(text, "s0.txt", TABLES))
+
+
+def test_a_reset_undoes_what_was_before_it() -> None:
+    """But for clone sessions, which `reset_state` of BMv2 keeps."""
+    register, counter = first(STATEFUL.registers).name, first(STATEFUL.counters).name
+    before = f"""
+    register_write {register} 1 5
+    counter_write {counter} 1 3 192
+    """
+    assert same(f"{before}\nreset_state\n{before}", STATEFUL, *read(before, "", STATEFUL))
+    assert same(f"{before}\nreset_state", STATEFUL)
+    kept = P4RegisterEntry(register, index=1, data=5)
+    assert same(f"{before}\ncounter_reset {counter}", STATEFUL, kept)
+    session = P4CloneSessionEntry(5, replicas=[(3, 0)])
+    assert same("mirroring_add 5 3\nmc_mgrp_create 1\nreset_state", CONTROLLER, session)
+    cleared = "table_add metered pass 1 =>\ncounter_write hits 0 3 192\ncounter_reset hits"
+    assert same(cleared, EXTERNS, *read("table_add metered pass 1 =>", "", EXTERNS))
+
+
+def test_a_negative_value_is_its_bits() -> None:
+    """`register_read` of BMv2 shows 4294967295 in a cell of 32 bits after -1."""
+    register = first(STATEFUL.registers)
+    every = (1 << register.type_spec.bitwidth) - 1
+    written = P4RegisterEntry(register.name, index=1, data=every)
+    assert same(f"register_write {register.name} 1 -1", STATEFUL, written)
+
+
 def test_a_constant_default_may_be_said_once_more() -> None:
     """It stays; BMv2's command line says that it is constant, and goes on."""
     names = ("drop", "to")
@@ -282,6 +392,7 @@ def test_a_constant_default_may_be_said_once_more() -> None:
         ("port_add veth0 1", "the topology says which ports there are"),
         ("load_new_config_file x", "say the program by --program"),
         ("set_crc16_parameters c 1 2 3 4 5", "a hash has the algorithm that the program names"),
+        ("table_indirect_set_default t 0", "a table with an action profile have no default; add"),
         ("table_set_timeout t 1 5", "entries here don't expire"),
         ("mc_set_lag_membership 0 1", "say the ports of the group"),
         ("\nregister_wrte r 0 1", "s0.txt:2: .*'register_wrte'.*did you mean 'register_write'"),
@@ -290,8 +401,8 @@ def test_a_constant_default_may_be_said_once_more() -> None:
         ("meter_set_rates m 0 1:1 2:2", "the program has no meters, got 'm'"),
         ("mc_node_create 1 2 | 3", "nodes must name ports, and no lags"),
         ("mc_mgrp_destroy 1", "must have been created, got 1"),
-        ("mc_node_update 0 1", "node must have been created, got 0"),
-        ("mc_node_create 1 2\nmc_node_destroy -1", "node must have been created, got -1"),
+        ("mc_node_update 0 1", "node must have been created, got '0'"),
+        ("mc_node_create 1 2\nmc_node_destroy -1", "node must have been created, got '-1'"),
         ("mirroring_delete 3", "session must have been added, got 3"),
         ("act_prof_create_group x", "got 'x'"),
     ],
@@ -309,6 +420,8 @@ def test_what_is_not_done_is_said(text: str, message: str) -> None:
         ("act_prof_delete_member plain 3", "member must have been created, got '3'"),
         ("act_prof_add_member_to_group spread 0 0", "group must have been created, got '0'"),
         ("register_write x 99 1", "'x'"),
+        ("table_add guard drop 1&&&1 1->x 1 => 1", "type' must be two values of 16 bits and ->"),
+        ("table_add guard drop 1&&&1 1->2 1&&&1 => 1", "port' is optional: its mask must be all"),
     ],
 )
 def test_numbers_that_there_are_not(text: str, message: str) -> None:

@@ -217,8 +217,24 @@ def test_loads_metadata_and_processors_have_streams_of_their_own(tmp_path: Path)
 def test_operations_take_time_where_there_is_no_duration(tmp_path: Path) -> None:
     files = write_ranks(tmp_path, node_with(4, num_ops=2_000_000))
 
-    assert read_trace(files).ranks[0].nodes[0].duration_ps == 0
-    assert read_trace(files, flops=1e12).ranks[0].nodes[0].duration_ps == 2_000_000
+    timeless = read_trace(files)
+    assert timeless.ranks[0].nodes[0].duration_ps == 0
+    assert timeless.notes == (
+        "1 computations with num_ops, and no duration, take no time: say the rate as flops",
+    )
+    timed = read_trace(files, flops=1e12)
+    assert timed.ranks[0].nodes[0].duration_ps == 2_000_000
+    assert timed.notes == ()
+
+
+def test_operations_may_be_written_with_a_point(tmp_path: Path) -> None:
+    """As Python's JSON writes 2e6; 10^6 operations at 10^12 in a second take 1 us."""
+    node = {"Id": 1, "Name": "c", "NodeType": 4, "data_deps": [], "num_ops": 2e6}
+    (tmp_path / "t.0.json").write_text(json.dumps({"workload_graph": [node]}))
+
+    found = read_trace(str(tmp_path / "t.*.json"), flops=1e12)
+
+    assert found.ranks[0].nodes[0].duration_ps == 2_000_000
 
 
 def test_groups_are_those_of_the_file_beside_the_trace(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from itertools import combinations
 from math import prod
 from typing import Any
 
+from ringleaf.core.units import exact_rate
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
@@ -45,12 +46,12 @@ def read(text: str, where: str) -> NetworkRows:
     shapes = [
         choose(f"{where}: topology", "shape", str(each), SHAPES) for each in lists["topology"]
     ]
-    sizes = [round(_number(each, f"{where}: npus_count", 2)) for each in lists["npus_count"]]
+    sizes = [_size(each, f"{where}: npus_count") for each in lists["npus_count"]]
     terms = [
         FileRow(
             data.line,
             {
-                "rate": str(round(_number(rate, f"{where}: bandwidth", 0) * 8 * 10**9)),
+                "rate": exact_rate(round(_number(rate, f"{where}: bandwidth", 0) * 8 * 10**9)),
                 "delay": f"{round(_number(delay, f'{where}: latency', 0) * 1000)}ps",
             },
         )
@@ -107,6 +108,13 @@ def _list(data: Located, name: str, where: str) -> list[Any]:
             f"{where}: {name}: must be a list with an entry for each dimension, got {entries!r:.60}"
         )
     return entries
+
+
+def _size(entry: Any, where: str) -> int:
+    size = _number(entry, where, 2)
+    if not size.is_integer():
+        raise ConfigError(f"{where}: must be a whole number, got {entry!r}")
+    return int(size)
 
 
 def _number(entry: Any, where: str, least: int) -> float:

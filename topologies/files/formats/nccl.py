@@ -93,6 +93,11 @@ def read(text: str, where: str) -> NetworkRows:
     return NetworkRows(tuple(rows), network.links(), FileRow(root.line, about), notes=tuple(notes))
 
 
+def _bus_number(bus: str) -> str:
+    """Return the digits of a bus id, which NCCL, too, compares as a number."""
+    return bus.lower().replace(":", "").replace(".", "").lstrip("0")
+
+
 def _names(element: Element) -> set[str]:
     """Return the names of all elements inside one."""
     return {child.name for child in element.children}.union(*map(_names, element.children))
@@ -111,8 +116,8 @@ def _unknown(element: Element) -> Iterator[str]:
 class _Machine:
     """The nodes of a machine, and its links, by their kind.
 
-    `gpus` has ranks by name, `order` the nodes' places, `names` their names by host and bus id,
-    and `one_way` the links that are told from each end.
+    `gpus` has ranks by name, `order` the nodes' places, `names` their names by host and number of
+    the bus, and `one_way` the links that are told from each end.
     """
 
     where: str
@@ -145,7 +150,8 @@ class _Machine:
         if list(pci.all("nic")) and not gpus:
             return
         bus = pci.attributes.get("busid", "")
-        is_known = (host, bus) in self.names
+        place = host, _bus_number(bus)
+        is_known = place in self.names
         if not bus or (is_known and gpus):
             raise ConfigError(
                 f"{self._place(pci)}: <pci> must have a busid of its own, got {bus!r:.40}"
@@ -157,7 +163,7 @@ class _Machine:
         else:  # NCCL, too, takes switches of one busid for several
             own = f"{host}{bus}" + f"#{len(self.rows)}" * is_known
             name = self._add(own, pci, {"role": SWITCH, "kind": "pci"})
-        self.names.setdefault((host, bus), name)
+        self.names.setdefault(place, name)
         if parent is not None and not has_own_way:
             self._link(PCI, name, parent, pci, pci_mbps(pci.attributes))
         for child in pci.all("pci"):
@@ -239,8 +245,8 @@ class _Machine:
     def _target(self, element: Element, host: str) -> str:
         """Return the node that a link leads to: "" if there is none, or else the NVSwitch."""
         target, kind = (element.attributes.get(name, "") for name in ("target", "tclass"))
-        if (host, target) in self.names:
-            return self.names[host, target]
+        if (place := (host, _bus_number(target))) in self.names:
+            return self.names[place]
         if kind.startswith(GPU_CLASSES) or element.name == "pcilink":
             self.missing[target] += 1
             return ""

@@ -2,7 +2,8 @@
 
 Source:
     NetworkX's reference, "JSON": an object with `nodes` (each with an `id`), `edges` or `links`
-    (each with `source` and `target`), `directed` and `graph`.
+    (each with `source` and `target`), `directed` and `graph`. P4-Utils' NetworkAPI, which keeps its
+    networks in that form.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 from typing import Any
 
 from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.located import Located, read_json
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, as_text
@@ -18,6 +20,9 @@ from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRo
 
 def read(text: str, where: str) -> NetworkRows:
     """Return the nodes, edges and attributes of the file.
+
+    Links mean nodes by their ids; by their places, if links have numbers and ids are none, as in d3
+    and NetworkX 1; and by their names, if no node has an id.
 
     Raises:
         ConfigError: If it is no JSON of this form.
@@ -27,9 +32,17 @@ def read(text: str, where: str) -> NetworkRows:
         raise ConfigError(f"{where}: must be an object with nodes and edges, got {data!r:.60}")
     edges = "links" if "links" in data else "edges"
     items = _list(data, "nodes", where)
-    if not any(isinstance(each, Located) and "id" in each for each in items):
-        items = [_numbered(each, number) for number, each in enumerate(items)]
-    nodes = [_part(each, where, "id") for each in items]
+    if any(isinstance(each, Located) and "isSwitch" in each for each in items):
+        for each in (*items, *_list(data, edges, where)):
+            _take_p4_utils(each)
+    ends = [each.get("source") for each in _list(data, edges, where) if isinstance(each, Located)]
+    ids = [each.get("id") for each in items if isinstance(each, Located)]
+    by_place = not any(isinstance(each, int) for each in ids)
+    key = "name" if ids and all(each is None for each in ids) else "id"
+    if by_place and ends and all(isinstance(each, int) for each in ends):
+        items = [_numbered(each, number, key) for number, each in enumerate(items)]
+        key = "id"
+    nodes = [_part(each, where, key) for each in items]
     links = [_part(each, where, "source", "target") for each in _list(data, edges, where)]
     about = data.get("graph", {})
     return NetworkRows(
@@ -40,11 +53,24 @@ def read(text: str, where: str) -> NetworkRows:
     )
 
 
-def _numbered(item: Any, number: int) -> Any:
-    """Return a node with its number as id, by which links without ids mean it, as in d3."""
+def _take_p4_utils(item: Any) -> None:
+    """Put P4-Utils' words of a node or link as ours: rates are in Mbit/s, losses in percent."""
+    if not isinstance(item, Located):
+        return
+    for name, unit in (("bw", "M"), ("loss", "%")):
+        if isinstance(item.get(name), (int, float)):
+            item[name] = f"{item[name]}{unit}"
+    if "isHost" in item or "isSwitch" in item:
+        item["role"] = HOST if item.get("isHost") else SWITCH
+
+
+def _numbered(item: Any, number: int, key: str) -> Any:
+    """Return a node with its number as id, by which links mean it; its own is its name."""
     if not isinstance(item, Located):
         return item
     node = Located(item, id=number)
+    if key in item:
+        node.setdefault("name", item[key])
     node.line = item.line
     return node
 

@@ -1,0 +1,73 @@
+"""What commands create and delete, by the numbers that BMv2 gives.
+
+Source: behavioral-model, `handle_mgr.h` and `match_units.cpp`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.programs.words import numbers
+
+_Thing = TypeVar("_Thing")
+
+_PLACE_BITS = 24
+
+
+class Numbered(Generic[_Thing]):
+    """Things by number, in the order in which they were created.
+
+    A new one takes the least place that is free. Entries of tables have `rounds`: the number of
+    times that a place was taken before is in the upper bits of its number.
+
+    Args:
+        what: What a thing is called in messages.
+        rounds: Whether numbers tell how often their place was taken.
+    """
+
+    def __init__(self, what: str, *, rounds: bool = False) -> None:
+        self._what = what
+        self._rounds: Counter[int] | None = Counter() if rounds else None
+        self._things: dict[int, _Thing] = {}
+        self._free: list[int] = []  # a heap of places
+        self._places = 0
+
+    def __iter__(self) -> Iterator[tuple[int, _Thing]]:
+        return iter(self._things.items())
+
+    def __getitem__(self, number: int) -> _Thing:
+        return self._things[number]
+
+    def __setitem__(self, number: int, thing: _Thing) -> None:
+        assert number in self._things
+        self._things[number] = thing
+
+    def add(self, thing: _Thing) -> None:
+        """Keep a thing, with a number of its own."""
+        place = heappop(self._free) if self._free else self._places
+        self._places = max(self._places, place + 1)
+        rounds = self._rounds[place] if self._rounds is not None else 0
+        self._things[rounds << _PLACE_BITS | place] = thing
+
+    def remove(self, number: int) -> None:
+        """Forget a thing, whose place is free then."""
+        del self._things[number]
+        place = number & (1 << _PLACE_BITS) - 1
+        heappush(self._free, place)
+        if self._rounds is not None:
+            self._rounds[place] += 1
+
+    def number(self, where: str, word: str) -> int:
+        """Return the number that a word of a command says.
+
+        Raises:
+            ConfigError: If nothing has it.
+        """
+        (number,) = numbers(where, [word], 1)
+        if number not in self._things:
+            raise ConfigError(f"{where}: {self._what} must have been created, got {word!r}")
+        return number
