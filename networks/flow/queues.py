@@ -192,7 +192,7 @@ def clear(words: Words, at: int) -> None:
 def set_queue(words: Words, at: int, link: int, queue_ps: float) -> None:
     """Set a link's queue."""
     floats, here = as_floats(words), n.link_at(words, at, link)
-    words[at + n.QUEUED] += (queue_ps > 0) - (floats[here + n.QUEUE_PS] > 0)
+    words[at + n.QUEUED] += int(queue_ps > 0) - int(floats[here + n.QUEUE_PS] > 0)
     floats[here + n.QUEUE_PS] = queue_ps
 
 
@@ -230,18 +230,16 @@ def wish(words: Words, at: int) -> None:
     for i in range(words[at + n.MET_FLOWS]):
         flow = words[words[at + n.MET_FLOWS_AT] + i]
         mine = n.flow_at(words, at, flow)
+        most = floats[mine + n.ALONE]
         if not words[mine + n.HAS_WINDOW]:
-            rate = floats[f.flow_row(words, filling, flow) + f.RATE]
-            floats[mine + n.WISH] = floats[mine + n.FITTING] = rate
-            floats[mine + n.SLOPE] = 0.0
-            continue
+            most = floats[f.flow_row(words, filling, flow) + f.RATE]
         floats[mine + n.WAIT_PS] = 0.0
         words[mine + n.WAITS] = 0
         add_waits(words, at, mine, flow)
         add_waits(words, at, mine, words[mine + n.BACK])
         around_ps = floats[mine + n.EMPTY_PS] + floats[mine + n.WAIT_PS]
         by_window = words[mine + n.WINDOW] * PS_PER_S / around_ps
-        rate = f.whole(min(by_window, floats[mine + n.ALONE]))
+        rate = f.whole(min(by_window, most))
         floats[mine + n.WISH] = floats[mine + n.FITTING] = rate
         floats[mine + n.SLOPE] = np.floor(by_window / around_ps * max(words[mine + n.WAITS], 1) * SCALE)
 
