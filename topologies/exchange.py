@@ -334,11 +334,12 @@ def _add_flows(
             at_host[sender + i] += sum_there[like_there[i]]
         for j in range(count):
             flows = sum_here[like_here[j]]
-            at_link[down[first + j]] += flows
             switch = leaves[leaf]
             while following[j, switch] >= 0:
                 at_link[following[j, switch]] += flows
+                flows *= _ODD  # tells apart which of their links it is
                 switch = peer[following[j, switch]]
+            at_link[down[first + j]] += flows
 
 
 @inline

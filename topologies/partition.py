@@ -3,8 +3,8 @@
 Hosts have a flow to each of their peers, over links. Two hosts are of one class if they are of one
 kind and if their flows, column by column, are of one class. Two flows are of one class if they are
 of one kind, between hosts of one class each, and cross links of one class each, in order; and if
-that is so of the flows back, too. Two links are of one class if they have one colour and are
-crossed by as many flows of each class. What is true of one member at the beginning then stays true
+that is so of the flows back, too. Two links are of one class if they have one colour and if as many
+flows of each class cross them, as their first, second and so forth. What is true of one member at the beginning then stays true
 of all, however long they share links: the classes' system of equations is the whole one's.
 
 Source:
@@ -91,6 +91,7 @@ class _Refinement:
         crossed = self._ways.reshape(-1)[there]
         order = np.argsort(crossed, kind="stable")
         self._flows = there[order] // longest  # that cross each link, link by link
+        self._places, self._longest = there[order] % longest, longest  # of links on their ways
         self._first = np.searchsorted(crossed[order], np.arange(len(self._crossed) + 1))
         _, self._host = np.unique(kind, axis=0, return_inverse=True)
         _, link = np.unique(colour[self._crossed], return_inverse=True)
@@ -128,12 +129,16 @@ class _Refinement:
         return np.union1d(own.reshape(-1), pointing[_ranges(first, hosts)])
 
     def _seen_by_links(self, links: Numbers) -> _Hashes:
-        """Return a hash of the classes of flows that cross each of some links."""
+        """Return a hash of the classes of flows that cross each of some links, by its place."""
         if not links.size:
             return np.zeros(0, np.uint64)
         counts = self._first[links + 1] - self._first[links]
-        seen = _scattered(self._flow[self._flows[_ranges(self._first, links)]])
+        seen = _scattered(self._crossings(_ranges(self._first, links)))
         return np.add.reduceat(seen, np.cumsum(counts) - counts)
+
+    def _crossings(self, chosen: Numbers | slice) -> Numbers:
+        """Return a number for the class of each of some flows at links and the link's place."""
+        return np.asarray(self._flow[self._flows[chosen]] * self._longest + self._places[chosen])
 
     def _seen_by_flows(self, flows: Numbers) -> _Hashes:
         """Return a hash of the classes of both ends, links and the flow back of some flows."""
@@ -158,8 +163,8 @@ class _Refinement:
         table = self._views(np.arange(len(self._flow)))
         assert (table == table[_first_of(self._flow)[self._flow]]).all(), "flows must see the same"
         link = np.repeat(np.arange(len(self._crossed)), np.diff(self._first))
-        many = int(self._flow.max(initial=0)) + 1
-        pairs, counts = np.unique(link * many + self._flow[self._flows], return_counts=True)
+        many = (int(self._flow.max(initial=0)) + 1) * self._longest
+        pairs, counts = np.unique(link * many + self._crossings(slice(None)), return_counts=True)
         own, flow = self._link[pairs // many], pairs % many
         sizes = np.bincount(self._link[:-1])
         order = np.lexsort((counts, flow, own))

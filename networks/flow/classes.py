@@ -84,15 +84,14 @@ class Classes:
         return list(range(int(self.kind.max()) + 1))
 
     def way(self, class_: int, column: int) -> list[tuple[int, int]]:
-        """Return the links of a class's flow to a peer, and how many like flows each of them has.
+        """Return the links of a class's flow to a peer, and how many like flows have each there.
 
         A link class comes as often as the flow crosses links of it.
         """
         way = self.ways[class_, column]
         crossed = self.of_link[way[way >= 0]].tolist()
         size = int(self.flows[class_, column])
-        flows = {link: crossed.count(link) * size // int(self.link_sizes[link]) for link in crossed}
-        return [(link, flows[link]) for link in crossed]
+        return [(link, size // int(self.link_sizes[link])) for link in crossed]
 
     def column_of(self, class_: int, peer: int) -> int:
         """Return the column in which the first rank of a class has a peer."""

@@ -138,7 +138,7 @@ class FlowTables(ABC):
         self._add_rows(len(new))
         first = f.add_flows(
             *(self._store, int(self._store.arena.words[self.at + n.FILLING_AT])),
-            [[(number, float(flows)) for number, flows in dict(way).items()] for way in ways],
+            [[(number, float(flows)) for number, flows in way] for way in ways],
             [float(min(self._rates[number] for number in way)) for way in links],
         )
         for flow, end in enumerate(new, first):

@@ -71,6 +71,9 @@ CREDIT = 3  # an acknowledgement that brings credit only is there
 SUMMED = 4  # all workers have the sum of the switches
 FULL = 5  # a window is in flight
 
+LONG_MESSAGE = 2
+"""Windows that a message must have for queues to settle: fitted to packets' times, by the study."""
+
 
 @inline
 def bytes_on_line(size_bytes: int, mtu: int) -> int:
@@ -139,7 +142,7 @@ def start(arena: Arena, at: int, flow: int, now_ps: int) -> None:
     words[row + n.END_PS] = FOREVER_PS
     begin(arena, at, row, qp, now_ps)
     as_floats(words)[row + n.BEFORE] = in_flight
-    words[row + n.HAS_WINDOW] = in_flight >= words[row + n.WINDOW]
+    words[row + n.HAS_WINDOW] = in_flight >= words[row + n.WINDOW] and is_long(words, row)
     if not words[row + n.IS_CUT]:
         f.set_count(words, words[at + n.FILLING_AT], flow, 1)
         count_flow(words, at, flow, words[row + n.BACK], 1)
@@ -221,8 +224,14 @@ def predict(words: Words, at: int, flow: int, now_ps: int) -> None:
     if not words[row + n.HAS_WINDOW] and words[row + n.AGENT] != 0:
         sent = floats[row + n.BEFORE] + floats[row + n.SIZE] - floats[row + n.REST]
         more = words[row + n.WINDOW] - sent
-        if more < floats[row + n.REST]:
+        if more < floats[row + n.REST] and is_long(words, row):
             push(words, at, now_ps + int(max(more, 0.0) * PS_PER_S / rate) + 1, FULL, flow)
+
+
+@inline
+def is_long(words: Words, row: int) -> bool:
+    """Return whether a flow's message is so long that its window counts once it is used up."""
+    return bool(as_floats(words)[row + n.SIZE] >= LONG_MESSAGE * words[row + n.WINDOW])
 
 
 @inline

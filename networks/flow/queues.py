@@ -25,7 +25,7 @@ from ringleaf.core.units import PS_PER_S
 from ringleaf.core.views import as_floats
 
 MOST_ROUNDS = 100
-CLOSE = 1e-4  # what rates may differ by from a link with a queue
+CLOSE = 1e-3  # what rates may differ by from a link with a queue
 SCALE = 1e6  # of slopes, whose sums are of whole numbers
 
 
@@ -33,39 +33,89 @@ SCALE = 1e6  # of slopes, whose sums are of whole numbers
 def balance(words: Words, at: int) -> bool:
     """Fit queues, and the rates of flows with windows, to what the solver has just changed.
 
+    Links that no queue and no flow joins are solved apart, so that what is elsewhere never counts.
+
     Returns:
         Whether flows have been met, which have rates that fit, in place of those of the solver.
     """
-    if not is_called_for(words, at):
+    if not may_call(words, at):
         return False
-    meet_changes(words, at)
-    if words[at + n.MET_LINKS] == 0:
-        return False
-    if not is_of_one_level(words, at):
-        clear(words, at)
-        return False
-    for number in range(MOST_ROUNDS):
-        wish(words, at)
-        share_hosts(words, at)
-        count_rates(words, at, number)
-        if adjust(words, at) <= CLOSE:
-            break
-    count_rates(words, at, 0)
-    fit(words, at)
-    return True
+    filling = words[at + n.FILLING_AT]
+    words[at + n.STAMP] += 1
+    words[at + n.MET_FLOWS] = words[at + n.MET_LINKS] = 0
+    for i in range(words[filling + f.CAME_LINKS]):
+        words[at + n.FROM_FLOW], words[at + n.FROM_LINK] = words[at + n.MET_FLOWS], words[at + n.MET_LINKS]
+        meet_link(words, at, words[words[filling + f.DIRTY_LINKS_AT] + i])
+        balance_part(words, at)
+    for i in range(words[filling + f.CAME_FLOWS]):
+        words[at + n.FROM_FLOW], words[at + n.FROM_LINK] = words[at + n.MET_FLOWS], words[at + n.MET_LINKS]
+        meet_flow(words, at, words[words[filling + f.DIRTY_FLOWS_AT] + i])
+        balance_part(words, at)
+    return bool(words[at + n.MET_FLOWS] > 0)
 
 
 @inline
-def is_called_for(words: Words, at: int) -> bool:
-    """Return whether there are queues, or a switch keeps a flow met from what its host sends."""
+def may_call(words: Words, at: int) -> bool:
+    """Return whether there are queues anywhere, or a flow calls for one."""
     if words[at + n.QUEUED] > 0:
         return True
     filling = words[at + n.FILLING_AT]
     for i in range(words[filling + f.MET_FLOWS]):
-        flow = words[words[filling + f.MET_FLOWS_AT] + i]
-        if words[n.flow_at(words, at, flow) + n.HAS_WINDOW] and is_kept(words, at, flow):
+        if calls(words, at, words[words[filling + f.MET_FLOWS_AT] + i]):
             return True
     return False
+
+
+@inline
+def calls(words: Words, at: int, flow: int) -> bool:
+    """Return whether a flow calls for a queue: a switch keeps it from what its window would be."""
+    return bool(words[n.flow_at(words, at, flow) + n.HAS_WINDOW] and is_kept(words, at, flow))
+
+
+@inline
+def balance_part(words: Words, at: int) -> None:
+    """Fit queues and rates of all that the link or flow just met has to do with."""
+    meet_all(words, at)
+    if not is_called_for(words, at):
+        keep(words, at)
+    elif not is_of_one_level(words, at):
+        clear(words, at)
+        keep(words, at)
+    else:
+        for number in range(MOST_ROUNDS):
+            wish(words, at)
+            share_hosts(words, at)
+            count_rates(words, at, number)
+            if adjust(words, at) <= CLOSE:
+                break
+        count_rates(words, at, 0)
+        fit(words, at)
+
+
+@inline
+def is_called_for(words: Words, at: int) -> bool:
+    """Return whether there are queues at links met, or a flow that was solved again calls for one."""
+    filling = words[at + n.FILLING_AT]
+    for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
+        link = words[words[at + n.MET_LINKS_AT] + i]
+        if as_floats(words)[n.link_at(words, at, link) + n.QUEUE_PS] > 0:
+            return True
+    for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
+        flow = words[words[at + n.MET_FLOWS_AT] + i]
+        is_new = words[f.flow_row(words, filling, flow) + f.FLOW_STAMP] == words[filling + f.STAMP]
+        if is_new and calls(words, at, flow):
+            return True
+    return False
+
+
+@inline
+def keep(words: Words, at: int) -> None:
+    """Have flows met keep the solver's rates."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
+        flow = words[words[at + n.MET_FLOWS_AT] + i]
+        rate = floats[f.flow_row(words, filling, flow) + f.RATE]
+        floats[n.flow_at(words, at, flow) + n.FITTING] = rate
 
 
 @inline
@@ -96,16 +146,9 @@ def may_queue(words: Words, at: int, link: int) -> bool:
 
 
 @inline
-def meet_changes(words: Words, at: int) -> None:
-    """Meet links that may have queues, and flows, that what has changed may concern."""
-    filling = words[at + n.FILLING_AT]
-    words[at + n.STAMP] += 1
-    words[at + n.MET_FLOWS] = words[at + n.MET_LINKS] = 0
-    for i in range(words[filling + f.CAME_LINKS]):
-        meet_link(words, at, words[words[filling + f.DIRTY_LINKS_AT] + i])
-    for i in range(words[filling + f.CAME_FLOWS]):
-        meet_flow(words, at, words[words[filling + f.DIRTY_FLOWS_AT] + i])
-    met = 0
+def meet_all(words: Words, at: int) -> None:
+    """Meet links that may have queues, and flows, that those just met may concern."""
+    met = words[at + n.FROM_FLOW]
     while met < words[at + n.MET_FLOWS]:
         flow = words[words[at + n.MET_FLOWS_AT] + met]
         meet_links(words, at, flow)
@@ -163,7 +206,7 @@ def is_of_one_level(words: Words, at: int) -> bool:
     """Return whether all flows met have the same priority; find what each may have alone."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
     level = f.NONE
-    for i in range(words[at + n.MET_FLOWS]):
+    for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
         flow = words[words[at + n.MET_FLOWS_AT] + i]
         row, mine = f.flow_row(words, filling, flow), n.flow_at(words, at, flow)
         if level not in (f.NONE, words[row + f.LEVEL]):
@@ -176,7 +219,7 @@ def is_of_one_level(words: Words, at: int) -> bool:
             number = words[there + f.LINK]
             if words[n.link_at(words, at, number) + n.LINK_STAMP] != words[at + n.STAMP] or entry == first:
                 link = f.link_row(words, filling, number)
-                alone = min(alone, floats[link + f.CAPACITY] / floats[there + f.USE])
+                alone = min(alone, floats[link + f.CAPACITY])
         floats[mine + n.ALONE] = alone
     return True
 
@@ -184,7 +227,7 @@ def is_of_one_level(words: Words, at: int) -> bool:
 @inline
 def clear(words: Words, at: int) -> None:
     """Have no queues at the links met."""
-    for i in range(words[at + n.MET_LINKS]):
+    for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
         set_queue(words, at, words[words[at + n.MET_LINKS_AT] + i], 0.0)
 
 
@@ -227,7 +270,7 @@ def add_waits(words: Words, at: int, mine: int, flow: int) -> None:
 def wish(words: Words, at: int) -> None:
     """Find what flows met would have with the queues as they are: a window in each round trip."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    for i in range(words[at + n.MET_FLOWS]):
+    for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
         flow = words[words[at + n.MET_FLOWS_AT] + i]
         mine = n.flow_at(words, at, flow)
         most = floats[mine + n.ALONE]
@@ -247,7 +290,7 @@ def wish(words: Words, at: int) -> None:
 @inline
 def share_hosts(words: Words, at: int) -> None:
     """Have flows of one host share its link in turns."""
-    for i in range(words[at + n.MET_LINKS]):
+    for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
         link = words[words[at + n.MET_LINKS_AT] + i]
         if words[n.link_at(words, at, link) + n.IS_OF_HOST]:
             share_host(words, at, link)
@@ -277,7 +320,7 @@ def share_host(words: Words, at: int, link: int) -> None:
     while entry != f.NONE:
         there = f.entry_row(words, filling, entry)
         mine = n.flow_at(words, at, words[there + f.FLOW])
-        floats[mine + n.FITTING] = min(floats[mine + n.WISH], share)
+        floats[mine + n.FITTING] = min(floats[mine + n.FITTING], share)
         entry = words[there + f.NEXT]
 
 
@@ -285,14 +328,14 @@ def share_host(words: Words, at: int, link: int) -> None:
 def count_rates(words: Words, at: int, number: int) -> None:
     """Add up what the links met have of their flows, and how much less that gets with queues."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    for i in range(words[at + n.MET_LINKS]):
+    for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
         here = n.link_at(words, at, words[words[at + n.MET_LINKS_AT] + i])
         if number < 2:
             floats[here + n.CAME] = floats[here + n.SUM] * number
         else:
             floats[here + n.CAME] += (floats[here + n.SUM] - floats[here + n.CAME]) / 4
         floats[here + n.SUM] = floats[here + n.FALL] = 0.0
-    for i in range(words[at + n.MET_FLOWS]):
+    for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
         flow = words[words[at + n.MET_FLOWS_AT] + i]
         row, mine = f.flow_row(words, filling, flow), n.flow_at(words, at, flow)
         first, rate = words[row + f.FIRST_ENTRY], floats[mine + n.FITTING]
@@ -313,7 +356,7 @@ def adjust(words: Words, at: int) -> float:
     """Make queues longer or shorter; return the most by which a link's flows did not fit it."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
     worst = 0.0
-    for i in range(words[at + n.MET_LINKS]):
+    for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
         link = words[words[at + n.MET_LINKS_AT] + i]
         here = n.link_at(words, at, link)
         if words[here + n.IS_OF_HOST]:
@@ -332,7 +375,7 @@ def adjust(words: Words, at: int) -> float:
 def fit(words: Words, at: int) -> None:
     """Have rates fit links in full, where the last queues leave a little too much."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    for i in range(words[at + n.MET_FLOWS]):
+    for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
         flow = words[words[at + n.MET_FLOWS_AT] + i]
         row, mine = f.flow_row(words, filling, flow), n.flow_at(words, at, flow)
         first, share = words[row + f.FIRST_ENTRY], 1.0

@@ -29,7 +29,9 @@ MET_FLOWS = 16  # flows that queues may concern, since then
 MET_FLOWS_AT = 17
 MET_LINKS = 18  # links that may have queues, likewise; of hosts, those that flows share
 MET_LINKS_AT = 19
-FLOW_NETWORK_WORDS = 20
+FROM_FLOW = 20  # of the former, the first one that is solved now
+FROM_LINK = 21
+FLOW_NETWORK_WORDS = 22
 
 # A flow: a line of the cache each for what all events look at, what a message's end needs, what its
 # answers need, bytes, windows, and queues.

@@ -40,16 +40,16 @@ def test_links_that_nobody_crosses_have_no_class() -> None:
 
 def naive(
     kind: list[int], peers: list[list[int]], ways: list[list[list[int]]], colour: list[int]
-) -> tuple[list[int], list[int], list[list[tuple[object, int]]]]:
+) -> tuple[list[int], list[int], list[list[tuple[object, int, int]]]]:
     """Colour refinement by its definition, with whole tuples in place of hashes."""
     host: list[object] = [*kind]
     links: list[object] = [*colour]
     while True:
-        seen: list[list[tuple[object, int]]] = [[] for _ in colour]
+        seen: list[list[tuple[object, int, int]]] = [[] for _ in colour]
         for each, by_column in enumerate(ways):
             for column, way in enumerate(by_column):
-                for link in way:
-                    seen[link].append((host[each], column))
+                for place, link in enumerate(way):
+                    seen[link].append((host[each], column, place))
         new_links = [(links[i], tuple(sorted(map(repr, seen[i])))) for i in range(len(colour))]
         names = {key: i for i, key in enumerate(dict.fromkeys(new_links))}
         named = [names[key] for key in new_links]
