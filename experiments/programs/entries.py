@@ -40,6 +40,8 @@ from ringleaf.switches.stf.commands import whole
 LEAST_PRIORITY = (1 << 31) - 1  # P4Runtime's largest, for BMv2's 0
 
 _RANKED = (P4MatchType.TERNARY, P4MatchType.RANGE, P4MatchType.OPTIONAL)
+_MARKS = {P4MatchType.LPM: "/", P4MatchType.TERNARY: "&&&", P4MatchType.RANGE: "->"}
+"""What stands between a key's two values; BMv2 refuses keys without it."""
 
 
 class Entries:
@@ -295,12 +297,17 @@ def _key(where: str, text: str, field: Any) -> Any:
         ConfigError: If it does not fit the field.
     """
     kind, every = field.match_type, all_ones(field.bitwidth)
-    if kind == P4MatchType.LPM and "/" in text:
+    if kind in _MARKS and _MARKS[kind] not in text:
+        raise ConfigError(
+            f"{where}: key {field.name!r} must have {_MARKS[kind]} in it, as in BMv2, got "
+            f"{text!r:.60}"
+        )
+    if kind == P4MatchType.LPM:
         value, _, length = text.partition("/")
         if not length.isdecimal():
             return text  # finsy says what is wrong with it
         return (value, int(length)) if int(length) else None
-    mark = {P4MatchType.RANGE: "->"}.get(kind, "&&&")
+    mark = _MARKS.get(kind, "&&&")
     if kind not in _RANKED or mark not in text:
         return text
     try:

@@ -429,6 +429,23 @@ def test_numbers_that_there_are_not(text: str, message: str) -> None:
         read(text, "s0.txt", CONTROLLER)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("ternary_table set_ternary 7 1&&&1 1&&&1 => 1 1", "key 'hdr.key.address' must have &&& in"),
+        ("range_table set_range 7 3 1->2 => 2 1", "key 'hdr.key.port' must have -> in it"),
+        ("lpm_table set_lpm 10.0.0.1 => 1", "key 'hdr.key.address' must have / in it, as in BMv2"),
+        ("lpm_table set_lpm 10.0.0.1/33 => 1", "key 'hdr.key.address': .*, got '10.0.0.1 33'"),
+        ("lpm_table set_lpm 10.0.0.999/24 => 1", "key .*: Octet 999 .*, got '10.0.0.999 24'"),
+        ("lpm_table set_lpm 10.0.0.1/24 => 0x1ffffffff", "argument 'value': .*, got '0x1ffffffff'"),
+        ("lpm_table set_lpm 10.0.0.1/24 => five", "argument 'value': .*, got 'five'"),
+    ],
+)
+def test_a_value_that_does_not_fit_has_its_line(line: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"s0.txt:2: {message}"):
+        read(f"# a comment\ntable_add {line}", "s0.txt", TABLES)
+
+
 def test_an_index_outside_of_an_array() -> None:
     register = first(STATEFUL.registers)
     with pytest.raises(ConfigError, match=f"has indices 0 to {register.size - 1}, got 9999"):
