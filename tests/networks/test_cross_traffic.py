@@ -211,6 +211,8 @@ def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
             macs + b"\x81\0\0\x07\x88\x47" + b"\0\x01\0\x40\0\x02\x01\x40" + network,
         ),
         "PPPoE": (1, macs + b"\x88\x64\x11\0\0\x01\0\0\0\x21" + network),
+        "PPP": (9, b"\0\x21" + network),
+        "PPP of HDLC": (50, b"\xff\x03\0\x21" + network),
         "raw": (101, network),
         "raw of BSD": (12, network),
         "IPv4": (228, network),
@@ -222,8 +224,11 @@ def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
     return forms[form]
 
 
-GROWTH = {"vlan": 4, "qinq": 8, "vlan in vlan": 8, "label": 4, "labels and a tag": 12, "PPPoE": 8}
-FORMS = (*GROWTH, "plain", "raw", "raw of BSD", "IPv4", "loopback",
+GROWTH = {
+    **{"vlan": 4, "qinq": 8, "vlan in vlan": 8, "label": 4, "labels and a tag": 12, "PPPoE": 8},
+    "PPP of HDLC": 2,
+}
+FORMS = (*GROWTH, "plain", "PPP", "raw", "raw of BSD", "IPv4", "loopback",
          "OpenBSD", "cooked", "cooked v2")  # fmt: skip
 
 

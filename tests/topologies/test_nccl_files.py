@@ -290,7 +290,8 @@ def test_bus_ids_are_numbers(tmp_path: Path) -> None:
 def test_a_link_without_a_class_leads_only_to_what_is_there(tmp_path: Path) -> None:
     """A class says that a target is an NVSwitch; without one, nothing does."""
     gpus = [
-        gpu(i, f'<xgmi target="0:{1 - i}" count="1"/><xgmi target="9:{i}" count="9"/>') for i in (0, 1)
+        gpu(i, f'<xgmi target="0:{1 - i}" count="1"/><xgmi target="9:{i}" count="9"/>')
+        for i in (0, 1)
     ]
     topo = write(tmp_path, cpu("".join(gpus)))
     assert rates(build(topo)) == {pair("gpu0", "gpu1"): 192}

@@ -432,7 +432,10 @@ def test_numbers_that_there_are_not(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("ternary_table set_ternary 7 1&&&1 1&&&1 => 1 1", "key 'hdr.key.address' must have &&& in"),
+        (
+            "ternary_table set_ternary 7 1&&&1 1&&&1 => 1 1",
+            "key 'hdr.key.address' must have &&&",
+        ),
         ("range_table set_range 7 3 1->2 => 2 1", "key 'hdr.key.port' must have -> in it"),
         ("lpm_table set_lpm 10.0.0.1 => 1", "key 'hdr.key.address' must have / in it, as in BMv2"),
         ("lpm_table set_lpm 10.0.0.1/33 => 1", "key 'hdr.key.address': .*, got '10.0.0.1 33'"),
