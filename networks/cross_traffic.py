@@ -1,8 +1,8 @@
 """A capture as cross traffic: which host sends what, when, and to whom.
 
 Hosts stand for the capture's addresses: IP where there is one, also behind VLAN tags, labels of
-MPLS, PPP and PPPoE, else Ethernet. Those are numbered as they appear, and host i stands for all whose
-number is i modulo the hosts; a packet between two that the same host stands for goes to the next
+MPLS, PPP and PPPoE, else Ethernet. Those are numbered as they appear, and host i stands for all
+whose number is i modulo the hosts; a packet between two that the same host stands for goes to the next
 host. Times, sizes and DSCP are the capture's. Sizes are those on the line, also where only the
 beginning of packets was kept. Packets without an Ethernet header get one. Frames that no line
 carries were captured on the host that sent them, before its card cut them (segmentation offload):
@@ -122,8 +122,8 @@ def check_records(packets: PacketFile) -> None:
     for link in np.unique(packets.links).tolist():
         if link not in HEADER_BYTES:
             raise ConfigError(
-                f"{packets.path}: link type must be Ethernet, Linux cooked, loopback, PPP or raw IP, "
-                f"got {link}{link_name(link)}; capture on another interface"
+                f"{packets.path}: link type must be Ethernet, Linux cooked, loopback, PPP or raw "
+                f"IP, got {link}{link_name(link)}; capture on another interface"
             )
 
 
