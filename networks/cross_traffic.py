@@ -2,8 +2,8 @@
 
 Hosts stand for the capture's addresses: IP where there is one, also behind VLAN tags, labels of
 MPLS, PPP and PPPoE, else Ethernet. Those are numbered as they appear, and host i stands for all
-whose number is i modulo the hosts; a packet between two that the same host stands for goes to the next
-host. Times, sizes and DSCP are the capture's. Sizes are those on the line, also where only the
+whose number is i modulo the hosts; a packet between two that the same host stands for goes to the
+next host. Times, sizes and DSCP are the capture's. Sizes are those on the line, also where only the
 beginning of packets was kept. Packets without an Ethernet header get one. Frames that no line
 carries were captured on the host that sent them, before its card cut them (segmentation offload):
 they are cut into packets of the MTU, which are sent together.
