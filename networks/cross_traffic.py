@@ -191,9 +191,9 @@ def _network_layer(
         at[rows] = HEADER_BYTES[link]
         if link in PPP_LINKS:
             at[rows & (number(np.zeros_like(at)) == _HDLC)] += 2
-            protocol = number(at - 2)
-            for its_number, its_type in _PPP_TYPES.items():
-                ether_type[rows & (protocol == its_number)] = its_type
+            named = number(at - 2)
+            for ppp_type, its_type in _PPP_TYPES.items():
+                ether_type[rows & (named == ppp_type)] = its_type
         elif link in TYPE_AT:
             ether_type[rows] = number(np.full(len(links), TYPE_AT[link]))[rows]
         else:

@@ -10,7 +10,7 @@ Source: draft-ietf-opsawg-pcap; draft-ietf-opsawg-pcapng.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +54,7 @@ class PacketFile:
     sizes: Words  # bytes on the line; more than `lengths` if the capture kept the beginning only
     stamps_ns: Words  # not descending, if `read_packets` or `read_records` gave them
     links: Words  # the link layer's type, LINKTYPE_
+    _: KW_ONLY
     end: str = ""  # how the file ends within a packet; "" if it does not
 
     def __len__(self) -> int:

@@ -143,8 +143,8 @@ def _counts(words: Sequence[str], where: str) -> tuple[int, int, int, int]:
 
 
 def _switches(
-    lines: Sequence[tuple[int, list[str]]], count: int, where: str
-) -> tuple[list[str], Sequence[tuple[int, list[str]]]]:
+    lines: list[tuple[int, list[str]]], count: int, where: str
+) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return the numbers of switches, of one line or more, and the lines after them."""
     names: list[str] = []
     for at, (line, words) in enumerate(lines):
@@ -153,7 +153,7 @@ def _switches(
             return names, lines[at:]
         _check_whole(words, f"{where} line {line}")
         names += words
-    return names, ()
+    return names, []
 
 
 def _link(words: Sequence[str], place: str, line: int) -> LinkRow:
