@@ -351,6 +351,7 @@ def test_a_plan_has_places_and_packets(tmp_path: Path) -> None:
         (SPEC + "schedule: 1b1f\n", "schedule: unknown schedule, got '1b1f'"),
         (SPEC + "algo: [ring, tree]\n", "one algorithm for each collective, got 'ring' and 'tree'"),
         (SPEC + "algo: switchml\ndata: none\n", "switches add up data, got 'none' and 'switchml'"),
+        (SPEC + "algo: ssar-split\ndata: none\n", "data: can't be none with algo=ssar-split, got"),
         (SPEC + "topo: leafspine,leaves=1,spines=0,hosts=4\nhosts: 4\n",
          "hosts: each of 8 ranks needs one, got 4"),
         (SPEC + "flops: 0\n", "flops: must be above 0"),
