@@ -53,6 +53,10 @@ class Entries:
         self._entries = {
             each.name: Numbered[P4TableEntry]("entry", rounds=True) for each in schema.tables
         }
+        self._places: dict[str, dict[tuple[object, ...], str]] = {
+            name: {}
+            for name in self._entries  # by what tells entries apart, their lines
+        }
         profiles = [each.name for each in schema.action_profiles]
         self._members = {name: Numbered[P4TableAction]("member") for name in profiles}
         self._groups = {name: Numbered[list[int]]("group") for name in profiles}
@@ -140,7 +144,18 @@ class Entries:
             keys=keys,
             priority=priority,
         )
+        places = self._places[entry.table_id]
+        if (other := places.setdefault(self._place(entry), where)) != where:
+            raise ConfigError(
+                f"{where}: an entry must have keys of its own, got those of {other}; use "
+                "table_modify"
+            )
         self._entries[entry.table_id].add(entry)
+
+    def _place(self, entry: P4TableEntry) -> tuple[object, ...]:
+        """Return what tells a table's entries apart: their keys and priority."""
+        made = entry.encode(self._schema).table_entry
+        return made.priority, *(each.SerializeToString() for each in made.match)
 
     def _modify(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "table_modify TABLE ACTION ENTRY ARGUMENTS")
@@ -166,13 +181,17 @@ class Entries:
 
     def _delete(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "table_delete TABLE ENTRY")
-        entries = self._entries[self._table(where, words[0]).name]
-        entries.remove(entries.number(where, words[1]))
+        name = self._table(where, words[0]).name
+        entries = self._entries[name]
+        number = entries.number(where, words[1])
+        del self._places[name][self._place(entries[number])]
+        entries.remove(number)
 
     def _clear(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 1, "table_clear TABLE")
         name = self._table(where, words[0]).name
         self._entries[name] = Numbered("entry", rounds=True)
+        self._places[name] = {}
 
     def _set_default(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "table_set_default TABLE ACTION ARGUMENTS")

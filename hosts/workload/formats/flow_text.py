@@ -72,8 +72,8 @@ def _ns3_flow(where: str, row: Sequence[str]) -> TimedFlow:
     if len(row) == 7 or (len(row) == 6 and not _is_port(row[3])):
         raise ConfigError(
             f"{where}: must be source, destination, group, maybe port, bytes and start, got "
-            f"{' '.join(row)!r:.80}; files with sizes in packets, and with a time of their end, are "
-            "not read"
+            f"{' '.join(row)!r:.80}; files with sizes in packets, and with a time of their end, "
+            "are not read"
         )
     if len(row) not in (5, 6):
         raise ConfigError(
