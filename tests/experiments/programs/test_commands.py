@@ -455,7 +455,7 @@ def test_an_entry_with_the_keys_of_another_has_its_line() -> None:
     first = add.format(1, 1, 1)
     same_keys = add.replace("10.0.0.1", "0x01").format(3, 2, 1)
     with pytest.raises(
-        ConfigError, match="s0.txt:2: an entry must have keys .*, got those of s0.tx"
+        ConfigError, match=r"s0.txt:2: an entry must have keys .*, got those of s0.tx"
     ):
         read(f"{first}\n{same_keys}", "s0.txt", TABLES)
     for between in ("table_delete ternary_table 0", "table_clear ternary_table"):
