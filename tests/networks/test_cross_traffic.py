@@ -13,7 +13,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
-from scapy.utils import rdpcap, wrpcap
+from scapy.utils import PcapWriter, rdpcap, wrpcap
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.checks import check
@@ -302,6 +302,19 @@ def test_a_mirrored_trunk_has_the_hosts_of_its_ip_addresses(tmp_path: Path) -> N
     assert source.tolist() == [0, 2, 3]
     assert rows[:, b.HEAD].tolist() == [1, 1, 1]
     assert rows[:, b.SIZE_BYTES].tolist() == [446, 446, 446]
+
+
+@pytest.mark.parametrize("form", ["PPP", "PPP of HDLC"])
+def test_addresses_behind_ppp(form: str, tmp_path: Path) -> None:
+    talk = [bytes(frame(f"192.0.2.{i}", "192.0.2.9", 100, 1)) for i in (1, 2)]
+    with PcapWriter(str(tmp_path / "in.pcap"), linktype=lay_out(talk[0], form)[0]) as writer:
+        for each in talk:
+            writer.write(lay_out(each, form)[1])
+
+    source, rows = timetable(read_records(tmp_path / "in.pcap"), 4, 4096)
+
+    assert source.tolist() == [0, 2]
+    assert rows[:, b.HEAD].tolist() == [1, 1]
 
 
 def test_addresses_behind_two_labels(tmp_path: Path) -> None:

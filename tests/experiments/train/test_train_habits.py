@@ -88,6 +88,7 @@ def test_a_queue_has_what_its_rank_has_put_alone(
         context.Process(target=put, args=(number, queue)).start()
 
     assert queue.get() == rank
+    assert "get" in vars(queue)  # else what follows would never end
     monkeypatch.setattr(spawning, "LONGEST_WAIT_S", 0.01)
     with pytest.raises(SystemExit) as ended:
         queue.get()
