@@ -154,8 +154,8 @@ class Entries:
 
     def _place(self, entry: P4TableEntry) -> tuple[object, ...]:
         """Return what tells a table's entries apart: their keys and priority."""
-        made = entry.encode(self._schema).table_entry
-        return made.priority, *(each.SerializeToString() for each in made.match)
+        message = entry.encode(self._schema).table_entry
+        return message.priority, *(each.SerializeToString() for each in message.match)
 
     def _modify(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "table_modify TABLE ACTION ENTRY ARGUMENTS")
