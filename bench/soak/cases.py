@@ -335,7 +335,12 @@ def draw_trouble(given: Mapping[str, str], random: Random) -> Disturbances:
 
 
 def draw_typed_faults(
-    given: Mapping[str, str], random: Random, *, aggregates: bool, share: float = 0.3
+    given: Mapping[str, str],
+    random: Random,
+    *,
+    aggregates: bool,
+    share: float = 0.3,
+    more: Sequence[str] = (),
 ) -> dict[str, str]:
     """Return faults as typed for a share of cases, and how soon routes lead around them, or never.
 
@@ -344,13 +349,14 @@ def draw_typed_faults(
         random: The source of randomness.
         aggregates: Whether switches may add, so that nothing may be damaged.
         share: The share.
+        more: Further kinds of faults.
     """
     if random.random() >= share:
         return {}
     unfit = {CORRUPT} if aggregates or "trim" in given else set()
     if "circuits" in given:  # their controller sets rates
         unfit.add(RATE)
-    kinds = [each for each in KINDS if each not in unfit]
+    kinds = [each for each in (*KINDS, *more) if each not in unfit]
     restarts = "pfc" not in given  # a switch that restarts would lose its counts
     typed = draw_faults(given["topo"], random, kinds, lasting=True, restarts=restarts)
     found = {"faults": typed}

@@ -7,9 +7,10 @@ from random import Random
 
 import networkx as nx
 
-from ringleaf.core.faults import CORRUPT, DOWN, LOSS, RATE, NetworkFault
+from ringleaf.core.faults import CORRUPT, DOWN, LOSS, RATE, SLOW, NetworkFault
 from ringleaf.core.units import PS_PER_US
 from ringleaf.networks.faults import PROPERTIES, Direction, left_of, links_of
+from ringleaf.networks.virtual.patience import MOST_LOSS
 from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.registry import build
 
@@ -22,8 +23,8 @@ LATEST_US = (0, 10, 100, 300)
 LONGEST_US = (5, 50, 300)
 """Likewise, the longest that a fault lasts."""
 
-SHARES = (0.01, 0.2, 0.5)
-"""Shares of packets that are lost or damaged."""
+SHARES = (0.01, 0.1, 0.5)
+"""Shares of packets that are lost or damaged; to the end, no more than `MOST_LOSS`."""
 
 RATES_BPS = (500_000_000, 10**9, 2_500_000_000, 9_999_999_999)
 """Rates of links that are slow; no link of a case has a lower one otherwise."""
@@ -39,7 +40,7 @@ def draw_faults(
     Args:
         topo: The topology.
         random: The source of randomness.
-        kinds: The kinds of faults, each as likely as others.
+        kinds: The kinds of faults, each as likely as others; hosts alone are slow.
         lasting: Whether some faults stay to the end.
         restarts: Whether switches may be down as a whole.
     """
@@ -50,9 +51,11 @@ def draw_faults(
     for _ in range(random.randint(1, MOST_FAULTS)):
         kind = random.choice(kinds)
         nodes = switches(graph) if restarts or kind != DOWN else joined
-        place = random.choice(random.choice((joined, joined, hosts(graph), nodes)))
+        places = (joined, joined, hosts(graph), nodes) if kind != SLOW else (hosts(graph),)
+        place = random.choice(random.choice(places))
         fault = _draw_fault(place, kind, random, lasting=lasting)
-        own = {(frozenset(ends), PROPERTIES[fault.kind]) for ends in links_of(graph, place)}
+        changed = PROPERTIES.get(kind, SLOW)  # of links, or of the host itself
+        own = {(frozenset(ends), changed) for ends in links_of(graph, place)}
         if not own & taken:
             taken |= own
             faults.append(str(fault))
@@ -63,11 +66,14 @@ def _draw_fault(place: str, kind: str, random: Random, *, lasting: bool) -> Netw
     value: float = 0
     if kind == RATE:
         value = random.choice(RATES_BPS)
+    elif kind == SLOW:
+        value = random.choice((1.5, 3, 20))
     elif kind != DOWN:
         value = random.choice(SHARES)
     at_ps = random.randint(0, random.choice(LATEST_US)) * PS_PER_US
     if lasting and random.random() < 0.1:
-        return NetworkFault(place, kind, value, at_ps)
+        share = min(value, MOST_LOSS) if kind in (LOSS, CORRUPT) else value
+        return NetworkFault(place, kind, share, at_ps)
     lasting_ps = random.randint(1, random.choice(LONGEST_US)) * PS_PER_US
     if random.random() < 0.7:
         return NetworkFault(place, kind, value, at_ps, lasting_ps)

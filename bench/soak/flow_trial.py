@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from bench.soak.fault_draws import draw_faults
@@ -15,6 +15,8 @@ from ringleaf.experiments.setup.network import make_graph
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import KIND, resolve
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 
 PACKETS_ALONE = (
     *("loss", "duplicate", "reorder", "cc", "discipline", "trim", "pfc", "program"),
@@ -22,12 +24,21 @@ PACKETS_ALONE = (
 )
 """Options that flows have no form for, or have others of, and that cases go without."""
 
+Read = Callable[[dict[str, str]], CollectiveSpec | WorkloadSpec]
+
 FAULTS_SHARE = 0.75
 """The share of runs by flows that have faults."""
 
 
-def flow_options(given: Mapping[str, str]) -> dict[str, str]:
+def flow_options(
+    given: Mapping[str, str], read: Read = resolve, more: Sequence[str] = ()
+) -> dict[str, str]:
     """Return the options of a case as the flow network takes them, with faults.
+
+    Args:
+        given: The options.
+        read: Function that resolves them.
+        more: Kinds of faults that a workload sees to.
 
     Raises:
         RingleafError: If it does not.
@@ -35,10 +46,10 @@ def flow_options(given: Mapping[str, str]) -> dict[str, str]:
     random = Random(f"{given['seed']} flows")
     options = {name: value for name, value in given.items() if name not in PACKETS_ALONE}
     options |= {"net": "flow", "queue": "1G"}
-    plain = resolve(options)
+    plain = read(options)
     if random.random() < FAULTS_SHARE:
         adds = any(ALGORITHMS[name].in_network for name in plain.algos)
-        kinds = (RATE,) if adds else (DOWN, RATE)
+        kinds = (RATE, *more) if adds else (DOWN, RATE, *more)
         options["faults"] = draw_faults(plain.topo, random, kinds, lasting=True)
         graph = make_graph(plain)
         if graph.graph["routing"] == "shortest" and plain.routes in ("dealt", "ecmp"):

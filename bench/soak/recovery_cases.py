@@ -71,6 +71,7 @@ def draw_recoveries(seed: int, number: int) -> RecoveryCase:
     if random.random() < 0.3:
         kinds = [each for each in (LOSS, RATE, CORRUPT) if each != CORRUPT or "trim" not in given]
         faults.append(draw_faults(topo, random, kinds, lasting=True))
+        given["hosts"] = str(count(topo).hosts)  # all, as faults may be at any
     if faults:
         given["faults"] = ", ".join(faults)
     if random.random() < 0.4:
