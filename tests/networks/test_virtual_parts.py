@@ -101,12 +101,21 @@ def test_recorded_packets_have_room_for_their_payload(tmp_path: Path) -> None:
     assert rooms[1] - rooms[0] == 4 * 256
 
 
-def test_events_that_go_on_after_a_collective_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("hops", [[3, 4], [3, 3]])  # before and after the second wait
+def test_packets_that_go_on_after_a_collective_are_an_error(
+    hops: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timers may go on: controllers raise their rates."""
     network = star()
-    reasons = iter([loop.REPORTED, loop.EMPTY, loop.REPORTED, loop.UNTIL])
+    reasons = iter([loop.REPORTED, loop.EMPTY, loop.REPORTED, loop.UNTIL, loop.UNTIL])
     monkeypatch.setattr(VirtualNetwork, "_run", lambda self, until_ps: next(reasons))
     monkeypatch.setattr(VirtualNetwork, "_go_on", lambda self, reason: None)
     assert network.drain() == 0
+    left = iter(hops)
+    monkeypatch.setattr(VirtualNetwork, "_hops", property(lambda _: next(left)))
+    if hops[1] == hops[0]:
+        assert network.drain() == 0
+        return
     with pytest.raises(BackendError, match="drain: nothing may happen any more"):
         network.drain()
 
