@@ -30,6 +30,12 @@ WORKLOADS_SHARE = 0.05  # of all cases of a soak
 _FOREIGN = ("compress", "density", "dtype", "slots", "trees")
 """Options that workloads have no use for."""
 
+_NEEDED = {
+    *("workload", "pattern", "ranks", "flows", "layers", "hidden", "heads", "sequence", "hosts"),
+    *("tp", "pp", "dp", "schedule", "chunks", "micro_batches"),
+}
+"""Options without which others do not fit, or cases are larger."""
+
 _SPLITS = ((1, 1, 2), (2, 1, 2), (1, 2, 2), (2, 2, 1), (1, 1, 4), (2, 2, 2), (1, 3, 2), (1, 4, 2))
 """Numbers of ranks of a model: tp, pp, dp."""
 
@@ -122,9 +128,9 @@ def _draw_flows(random: Random, hosts: int) -> dict[str, str]:
 
 def simpler_workloads(case: WorkloadCase) -> list[WorkloadCase]:
     """Return cases that are a little smaller, the most promising first."""
-    needed = {"workload", "pattern", "ranks", "layers", "hidden", "heads", "sequence", "flows"}
+    needed = _NEEDED & case.given.keys()
     return [
         replace(case, given=smaller)
         for smaller in simpler_options(case.given)
-        if needed & case.given.keys() <= smaller.keys()
+        if needed <= smaller.keys()
     ]
