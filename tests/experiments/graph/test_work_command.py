@@ -254,8 +254,9 @@ def test_the_header_says_what_is_left_out(tmp_path: Path) -> None:
     assert "# nothing was checked, as messages had sizes only" in output
 
 
-def test_packet_hops_are_counted_beforehand(tmp_path: Path) -> None:
-    given = yaml.safe_load(SPEC) | {"out": str(tmp_path / "out"), "sequence": 2048}
+@pytest.mark.parametrize("algo", ["ring", "recursivedoubling"])  # one has scratch memory
+def test_packet_hops_are_counted_beforehand(tmp_path: Path, algo: str) -> None:
+    given = yaml.safe_load(SPEC) | {"out": str(tmp_path / "out"), "sequence": 2048, "algo": algo}
     experiment = WorkExperiment(resolve_workload(given))
 
     found = experiment.run(lambda *_: None, lambda hops: None)
