@@ -1,9 +1,9 @@
 """A capture as cross traffic: which host sends what, when, and to whom.
 
 Hosts stand for the capture's addresses: IP where there is one, also behind VLAN tags, labels of
-MPLS and PPPoE, else Ethernet. Those are numbered as they appear, and host i stands for all whose
-number is i modulo the hosts; a packet between two that the same host stands for goes to the next
-host. Times, sizes and DSCP are the capture's. Sizes are those on the line, also where only the
+MPLS, PPP and PPPoE, else Ethernet. Those are numbered as they appear, and host i stands for all
+whose number is i modulo the hosts; a packet between two that the same host stands for goes to the
+next host. Times, sizes and DSCP are the capture's. Sizes are those on the line, also where only the
 beginning of packets was kept. Packets without an Ethernet header get one. Frames that no line
 carries were captured on the host that sent them, before its card cut them (segmentation offload):
 they are cut into packets of the MTU, which are sent together.
@@ -27,6 +27,7 @@ from ringleaf.hosts.agent import HostAgent
 from ringleaf.networks.traces.link_types import (
     HEADER_BYTES,
     LINKTYPE_ETHERNET,
+    PPP_LINKS,
     TYPE_AT,
     link_name,
 )
@@ -48,6 +49,7 @@ _MPLS = (0x8847, 0x8848)  # RFC 3032; the last label of a packet has a bit set
 _TAG_BYTES, _MOST_TAGS = 4, 4  # a label is as long as a VLAN tag
 _PPPOE, _PPPOE_BYTES = 0x8864, 8  # RFC 2516, with the two bytes of PPP's protocol
 _PPP_TYPES = {0x0021: _IPV4, 0x0057: _IPV6}
+_HDLC = 0xFF03  # RFC 1662, section 3.1: address and control, before PPP's protocol
 _KINDS = (
     # kind, EtherType, source and destination, bytes of an address, least header
     (1, _IPV4, 12, 16, 4, 20),
@@ -120,8 +122,8 @@ def check_records(packets: PacketFile) -> None:
     for link in np.unique(packets.links).tolist():
         if link not in HEADER_BYTES:
             raise ConfigError(
-                f"{packets.path}: link type must be Ethernet, Linux cooked, loopback or raw IP, "
-                f"got {link}{link_name(link)}; capture on another interface"
+                f"{packets.path}: link type must be Ethernet, Linux cooked, loopback, PPP or raw "
+                f"IP, got {link}{link_name(link)}; capture on another interface"
             )
 
 
@@ -187,7 +189,12 @@ def _network_layer(
     for link in np.unique(links).tolist():
         rows = links == link
         at[rows] = HEADER_BYTES[link]
-        if link in TYPE_AT:
+        if link in PPP_LINKS:
+            at[rows & (number(np.zeros_like(at)) == _HDLC)] += 2
+            named = number(at - 2)
+            for ppp_type, its_type in _PPP_TYPES.items():
+                ether_type[rows & (named == ppp_type)] = its_type
+        elif link in TYPE_AT:
             ether_type[rows] = number(np.full(len(links), TYPE_AT[link]))[rows]
         else:
             unnamed |= rows

@@ -173,11 +173,15 @@ def try_plain(case: AnyCase) -> Found:
     from bench.soak.recovery_cases import RecoveryCase
     from bench.soak.recovery_trial import try_recoveries
     from bench.soak.trial import try_case
+    from bench.soak.workload_cases import WorkloadCase
+    from bench.soak.workload_trial import try_workloads
 
     if isinstance(case, NicCase):
         found = try_nics(case)
     elif isinstance(case, RecoveryCase):
         found = try_recoveries(case)
+    elif isinstance(case, WorkloadCase):
+        found = try_workloads(case)
     else:
         found = try_jobs(case) if isinstance(case, SoakJobs) else try_case(case)
     plain = [(each.what, each.where, each.why) for each in found]

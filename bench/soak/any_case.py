@@ -14,24 +14,40 @@ from bench.soak.recovery_cases import (
     draw_recoveries,
     simpler_recoveries,
 )
+from bench.soak.workload_cases import (
+    WORKLOADS_SHARE,
+    WorkloadCase,
+    draw_workloads,
+    simpler_workloads,
+)
 
-AnyCase = SoakCase | SoakJobs | NicCase | RecoveryCase
+AnyCase = SoakCase | SoakJobs | NicCase | RecoveryCase | WorkloadCase
+
+_SHARES = (
+    (JOBS_SHARE, draw_jobs),
+    (RECOVERIES_SHARE, draw_recoveries),
+    (WORKLOADS_SHARE, draw_workloads),
+    (NICS_SHARE, draw_nics),
+)
+"""The shares of all cases; the others are collectives."""
 
 
 def draw_any(seed: int, number: int) -> AnyCase:
     """Return case `number` of a soak, of whichever kind it is."""
     place = Random(f"{seed} {number} kind").random()
-    if place < JOBS_SHARE:
-        return draw_jobs(seed, number)
-    if JOBS_SHARE <= place < JOBS_SHARE + RECOVERIES_SHARE:
-        return draw_recoveries(seed, number)
-    return draw_nics(seed, number) if place > 1 - NICS_SHARE else draw(seed, number)
+    for share, draw_case in _SHARES:
+        if place < share:
+            return draw_case(seed, number)
+        place -= share
+    return draw(seed, number)
 
 
 def simpler_any(case: AnyCase) -> Sequence[AnyCase]:
     """Return cases of the same kind that are a little smaller."""
     if isinstance(case, SoakJobs):
         return simpler_jobs(case)
+    if isinstance(case, WorkloadCase):
+        return simpler_workloads(case)
     if isinstance(case, RecoveryCase):
         return simpler_recoveries(case)
     return simpler_nics(case) if isinstance(case, NicCase) else simpler(case)

@@ -13,6 +13,7 @@ from random import Random
 
 import networkx as nx
 
+from bench.soak.fault_draws import KINDS, draw_faults
 from bench.soak.members import (
     OTHER_CONTROLLERS,
     by_hosts,
@@ -20,6 +21,7 @@ from bench.soak.members import (
     other_collectives,
 )
 from ringleaf.core.disciplines import names as disciplines
+from ringleaf.core.faults import CORRUPT, RATE
 from ringleaf.core.units import PS_PER_NS, PS_PER_US
 from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.ina.window_registry import WINDOWS
@@ -264,6 +266,8 @@ def draw(seed: int, number: int) -> SoakCase:
     trouble = draw_trouble(given, random)
     if kind != "switches":
         trouble = with_damage(trouble, given, random)
+    if not trouble:
+        given |= draw_typed_faults(given, random, aggregates=kind == "switches")
     return SoakCase(number, given | detection(trouble), trouble)
 
 
@@ -328,6 +332,37 @@ def draw_trouble(given: Mapping[str, str], random: Random) -> Disturbances:
         lasting = random.choice((0, 0, 1, 2))
         return Disturbances(outages, bursts, restarts, reroutes, slowdowns, lasting, mends=1)
     return Disturbances(outages, bursts, restarts, reroutes, slowdowns)
+
+
+def draw_typed_faults(
+    given: Mapping[str, str],
+    random: Random,
+    *,
+    aggregates: bool,
+    share: float = 0.3,
+    more: Sequence[str] = (),
+) -> dict[str, str]:
+    """Return faults as typed for a share of cases, and how soon routes lead around them, or never.
+
+    Args:
+        given: The options of the case so far.
+        random: The source of randomness.
+        aggregates: Whether switches may add, so that nothing may be damaged.
+        share: The share.
+        more: Further kinds of faults.
+    """
+    if random.random() >= share:
+        return {}
+    unfit = {CORRUPT} if aggregates or "trim" in given else set()
+    if "circuits" in given:  # their controller sets rates
+        unfit.add(RATE)
+    kinds = [each for each in (*KINDS, *more) if each not in unfit]
+    restarts = "pfc" not in given  # a switch that restarts would lose its counts
+    typed = draw_faults(given["topo"], random, kinds, lasting=True, restarts=restarts)
+    found = {"faults": typed}
+    if may_reroute(given) and random.random() < 0.6:
+        found["reroute"] = random.choice(("0", "1us", "20us", "200us"))
+    return found
 
 
 def with_damage(trouble: Disturbances, given: Mapping[str, str], random: Random) -> Disturbances:
@@ -441,6 +476,8 @@ def simpler_options(given: Mapping[str, str]) -> list[dict[str, str]]:
         for name in given
         if name not in ("topo", "algo", "size", "seed")
     ]
+    faults = given.get("faults", "").split(", ")
+    found += [{**given, "faults": each} for each in faults if len(faults) > 1]
     small = TOPOLOGIES[1]
     return (
         found

@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-import networkx as nx
-
-from ringleaf.core.units import PS_PER_US
+from bench.soak.fault_draws import draw_faults
+from bench.soak.trial import cut_off_by
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.faults import DOWN, RATE
 from ringleaf.errors import BackendError, ConfigError, RingleafError
 from ringleaf.experiments.runs.checks import check_fits
 from ringleaf.experiments.setup.network import make_graph
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import KIND, resolve
-from ringleaf.topologies.graph import link
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 
-LATEST_US = 200
-"""The latest time at which a fault begins, and the longest that it lasts."""
+PACKETS_ALONE = (
+    *("loss", "duplicate", "reorder", "cc", "discipline", "trim", "pfc", "program"),
+    *("faults", "reroute"),
+)
+"""Options that flows have no form for, or have others of, and that cases go without."""
 
-PACKETS_ALONE = ("loss", "duplicate", "reorder", "cc", "discipline", "trim", "pfc", "program")
-"""Options that flows have no form for, and that cases go without."""
+Read = Callable[[dict[str, str]], CollectiveSpec | WorkloadSpec]
 
-
-def draw_faults(graph: nx.Graph[str], random: Random) -> Iterator[str]:
-    """Yield faults of different links that all end, as typed."""
-    edges = sorted(tuple(sorted(ends)) for ends in graph.edges)
-    for a, b in random.sample(edges, min(random.randint(0, 3), len(edges))):
-        start_us, lasting_us = random.randint(0, LATEST_US), random.randint(1, LATEST_US)
-        slowed = link(graph, a, b).rate_bps // random.randint(2, 20)
-        what = random.choice(("down", f"rate {slowed}"))
-        yield f"{a}-{b} {what} at {start_us * PS_PER_US}ps for {lasting_us * PS_PER_US}ps"
+FAULTS_SHARE = 0.75
+"""The share of runs by flows that have faults."""
 
 
-def flow_options(given: Mapping[str, str]) -> dict[str, str]:
+def flow_options(
+    given: Mapping[str, str], read: Read = resolve, more: Sequence[str] = ()
+) -> dict[str, str]:
     """Return the options of a case as the flow network takes them, with faults.
+
+    Args:
+        given: The options.
+        read: Function that resolves them.
+        more: Kinds of faults that a workload sees to.
 
     Raises:
         RingleafError: If it does not.
@@ -42,10 +46,12 @@ def flow_options(given: Mapping[str, str]) -> dict[str, str]:
     random = Random(f"{given['seed']} flows")
     options = {name: value for name, value in given.items() if name not in PACKETS_ALONE}
     options |= {"net": "flow", "queue": "1G"}
-    plain = resolve(options)
-    graph = make_graph(plain)
-    if faults := ", ".join(draw_faults(graph, random)):
-        options["faults"] = faults
+    plain = read(options)
+    if random.random() < FAULTS_SHARE:
+        adds = any(ALGORITHMS[name].in_network for name in plain.algos)
+        kinds = (RATE, *more) if adds else (DOWN, RATE, *more)
+        options["faults"] = draw_faults(plain.topo, random, kinds, lasting=True)
+        graph = make_graph(plain)
         if graph.graph["routing"] == "shortest" and plain.routes in ("dealt", "ecmp"):
             options |= random.choice(({}, {"reroute": "0"}, {"reroute": "20us"}))
     return options
@@ -53,6 +59,7 @@ def flow_options(given: Mapping[str, str]) -> dict[str, str]:
 
 def try_flows(given: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Run a case by flows, its first size twice; return, for each run, what came and why."""
+    options: dict[str, str] = {}
     try:
         options = flow_options(given)
         rows = _rows(options)
@@ -60,7 +67,7 @@ def try_flows(given: Mapping[str, str]) -> list[tuple[str, str, str]]:
     except ConfigError as error:
         return [("refused", "flows", str(error))]
     except BackendError as error:
-        return [("stuck", "flows", str(error))]
+        return [("ended" if _may_end(options) else "stuck", "flows", str(error))]
     except RingleafError as error:
         return [("refused", "flows", str(error))]
     except Exception as error:  # noqa: BLE001 -- whatever it is, it is what a soak looks for
@@ -71,6 +78,11 @@ def try_flows(given: Mapping[str, str]) -> list[tuple[str, str, str]]:
         ("wrong" if wrong else "ok", f"{algo} by flows", f"{wrong} elements" if wrong else "")
         for algo, _, _, wrong in rows
     ]
+
+
+def _may_end(options: Mapping[str, str]) -> bool:
+    spec = resolve(options)
+    return cut_off_by(spec, make_graph(spec))
 
 
 def _rows(options: Mapping[str, str]) -> list[tuple[str, int, int, int | None]]:

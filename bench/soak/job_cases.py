@@ -14,6 +14,7 @@ from bench.soak.cases import (
     draw_circuits,
     draw_options,
     draw_trouble,
+    draw_typed_faults,
     simpler_options,
     simpler_trouble,
 )
@@ -143,15 +144,17 @@ def draw_jobs(seed: int, number: int) -> SoakJobs:
     if given.get("cc") in OWN_PROGRAM:
         del given["cc"]
     teams = tuple(_draw_teams(random, count(topo).hosts, systems))
-    background_ps = PATIENT_LAYER_PS if "loss" in given else BACKGROUND_LAYER_PS
-    rounds = tuple(_draw_round(random, teams, background_ps) for _ in range(ROUNDS))
     entries = random.choice((None, None, 16, 64, 256))
     if entries == 16:
         given.pop("slots", None)  # jobs would have fewer
     memory = random.choice((OWN, OWN, *ALLOCATORS))
     given |= draw_circuits(given, random, aggregates=bool(systems))
     trouble = draw_trouble(given, random)
+    if not trouble:
+        given |= draw_typed_faults(given, random, aggregates=bool(systems))
     given |= detection(trouble)
+    background_ps = PATIENT_LAYER_PS if {"loss", "faults"} & given.keys() else BACKGROUND_LAYER_PS
+    rounds = tuple(_draw_round(random, teams, background_ps) for _ in range(ROUNDS))
     return SoakJobs(number, given, trouble, entries, memory, teams, rounds)
 
 

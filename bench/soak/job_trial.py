@@ -9,7 +9,14 @@ from random import Random
 
 from bench.soak.gradients import MixedLedger
 from bench.soak.job_cases import SoakJobs, TeamRound, TeamTraining, TrainingTeam
-from bench.soak.trial import Finding, may_deadlock, may_stay_away, try_run
+from bench.soak.trial import (
+    Finding,
+    cut_off_by,
+    may_deadlock,
+    may_stay_away,
+    try_run,
+    with_faults,
+)
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.core.units import PS_PER_S
@@ -47,8 +54,8 @@ def try_jobs(case: SoakJobs) -> list[Finding]:
     except RingleafError as error:
         return [Finding("refused", "", str(error))]
     moves = case.memory != OWN
-    may_end = any(
-        may_stay_away(team.system, case.given, case.trouble, moves=moves) for team in case.teams
+    may_end = fabric.is_cut or any(
+        may_stay_away(team.system, case.given, fabric.trouble, moves=moves) for team in case.teams
     )
     found = []
     for number, each in enumerate(case.rounds):
@@ -77,6 +84,8 @@ class _Fabric:
         self._graph = self._experiment.graph
         adds = any(team.system for team in case.teams)
         self.may_block = may_deadlock(spec, self._graph, switches_add=adds)
+        self.is_cut = cut_off_by(spec, self._graph)
+        self.trouble = with_faults(case.trouble, spec, self._graph)
         self._random = Random(f"{case.given['seed']} trouble")
         names = hosts(self._graph)
         if Random(f"{case.given['seed']} places").random() < 0.5:
@@ -124,7 +133,8 @@ class _Fabric:
             or _leaked(leaked)
         )
         overtakes = spec.circuits is not None and not spec.circuits.keeps_order
-        if why is None and not (disturbances or spec.duplicate or spec.reorder or overtakes):
+        disturbed = disturbances or spec.network_faults
+        if why is None and not (disturbed or spec.duplicate or spec.reorder or overtakes):
             why = self._resent(outcome)
         return Finding("ok", where) if why is None else Finding(why[0], where, why[1])
 

@@ -13,6 +13,7 @@ from bench.soak.cases import (
     draw_circuits,
     draw_options,
     draw_trouble,
+    draw_typed_faults,
     simpler_options,
     simpler_trouble,
     with_damage,
@@ -60,6 +61,8 @@ def draw_nics(seed: int, number: int) -> NicCase:
     given |= _draw_exchange(random, hosts) if offload == "guo" else _draw_pipeline(random, hosts)
     given |= draw_circuits(given, random)
     trouble = with_damage(draw_trouble(given, random), given, random)
+    if not trouble:
+        given |= draw_typed_faults(given, random, aggregates=False)
     return NicCase(number, offload, given | detection(trouble), trouble)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bench.soak.nic_cases import NicCase
-from bench.soak.trial import Finding, Worn, may_deadlock
+from bench.soak.trial import Finding, Worn, cut_off_by, may_deadlock
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
 from ringleaf.experiments.runs.checks import check_fits
 from ringleaf.experiments.setup.network import common_options
@@ -24,8 +24,8 @@ def try_nics(case: NicCase) -> list[Finding]:
     try:
         found += _rows(case)
     except BackendError as error:
-        is_deadlock = isinstance(error, DeadlockError) and _may_deadlock(case)
-        found.append(Finding("ended" if is_deadlock else "stuck", case.offload, str(error)))
+        may_end = _may_end(case, is_deadlock=isinstance(error, DeadlockError))
+        found.append(Finding("ended" if may_end else "stuck", case.offload, str(error)))
     except RingleafError as error:
         found.append(Finding("refused", case.offload, str(error)))
     except Exception as error:  # noqa: BLE001 -- whatever it is, it is what a soak looks for
@@ -33,9 +33,10 @@ def try_nics(case: NicCase) -> list[Finding]:
     return found
 
 
-def _may_deadlock(case: NicCase) -> bool:
+def _may_end(case: NicCase, *, is_deadlock: bool) -> bool:
     spec = workload_of(case.offload).spec.read(case.given)
-    return may_deadlock(spec, graph_of(spec))
+    graph = graph_of(spec)
+    return cut_off_by(spec, graph) or (is_deadlock and may_deadlock(spec, graph))
 
 
 def _rows(case: NicCase) -> Iterator[Finding]:
@@ -66,6 +67,7 @@ def _judge(case: NicCase, row: Row, network: Worn) -> Finding:
     circuits = parse_circuits(case.given.get("circuits", ""), "circuits")
     losing = any(name in case.given for name in ("loss", "duplicate", "reorder"))
     losing = losing or (circuits is not None and not circuits.keeps_order)
-    if row["retransmissions"] and not (losing or row["drops"] or case.trouble):
+    losing = losing or "faults" in case.given or bool(case.trouble)
+    if row["retransmissions"] and not (losing or row["drops"]):
         return Finding("resent", where, f"{row['retransmissions']} packets, and none was lost")
     return Finding("ok", where)

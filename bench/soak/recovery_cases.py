@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from bench.soak.cases import TOPOLOGIES, Disturbances, draw_options, simpler_options
+from bench.soak.fault_draws import draw_faults
+from ringleaf.core.faults import CORRUPT, LOSS, RATE
 from ringleaf.experiments.workloads.graph.names import LLM
 from ringleaf.hosts.recoveries.common.registry import RECOVERIES
 from ringleaf.topologies.registry import count
@@ -65,10 +67,16 @@ def draw_recoveries(seed: int, number: int) -> RecoveryCase:
         "checkpoint_interval": random.choice(("1us", "400us")),
         "state_bytes": random.choice(("2", "14")),
     }
-    if random.random() < 0.7:
-        given["faults"] = _draw_faults(random, pp * dp)
+    faults = [_draw_losses(random, pp * dp)] if random.random() < 0.7 else []
+    if random.random() < 0.3:
+        kinds = [each for each in (LOSS, RATE, CORRUPT) if each != CORRUPT or "trim" not in given]
+        faults.append(draw_faults(topo, random, kinds, lasting=True))
+        given["hosts"] = str(count(topo).hosts)  # all, as faults may be at any
+    if faults:
+        given["faults"] = ", ".join(faults)
     if random.random() < 0.4:
-        given |= {"failures": "llama3", "failures_times": random.choice(("1e8", "1e9"))}
+        given["failures"] = random.choice(("llama3", "25"))
+        given["failures_times"] = random.choice(("1e8", "1e9"))
         given |= {"repair": random.choice(("300us", "2ms"))}
     return RecoveryCase(number, given)
 
@@ -77,7 +85,7 @@ def _fits(topo: str, pp: int, dp: int) -> bool:
     return pp * dp <= count(topo).hosts
 
 
-def _draw_faults(random: Random, hosts: int) -> str:
+def _draw_losses(random: Random, hosts: int) -> str:
     """Return faults of different hosts: lost for good or for a while, or slow."""
     faults = []
     for host in random.sample(range(hosts), random.randint(1, min(3, hosts))):

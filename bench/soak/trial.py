@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 
 from bench.soak.cases import Disturbances, SoakCase
+from bench.soak.fault_draws import cut_off, down_for_good, restarts_of
 from bench.soak.nic_cases import NicCase
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
@@ -150,10 +151,11 @@ def try_case(case: SoakCase) -> list[Finding]:
     networks = Networks(case)
     spec, graph = experiment.spec, experiment.graph
     may_block = {adds: may_deadlock(spec, graph, switches_add=adds) for adds in (False, True)}
+    is_cut, trouble = cut_off_by(spec, graph), with_faults(case.trouble, spec, graph)
     found = []
     for size_bytes, algorithm, inputs in experiment.tasks():
         where = f"{algorithm.name} {size_bytes} B"
-        may_end = may_stay_away(algorithm.name, case.given, case.trouble)
+        may_end = is_cut or may_stay_away(algorithm.name, case.given, trouble)
         measure = partial(_measure, experiment, networks, algorithm, size_bytes, inputs, where)
         blocks = may_block[algorithm.in_network]
         ended = try_run(measure, where, may_end=may_end, may_block=blocks)
@@ -184,6 +186,24 @@ def may_stay_away(
     if trouble.mends and "reroute" in given and system.rebuilds and not (moves and system.moves):
         return False
     return bool(trouble.lasting) or bool(trouble.restarts and system.is_forgetful)
+
+
+def cut_off_by(spec: NetworkSpec, graph: nx.Graph[str]) -> bool:
+    """Return whether a case's faults as typed may keep hosts from each other to the end."""
+    return cut_off(graph, spec.network_faults, reroutes=spec.reroute_ps is not None)
+
+
+def with_faults(trouble: Disturbances, spec: NetworkSpec, graph: nx.Graph[str]) -> Disturbances:
+    """Return the disturbances of a case, and those that its faults as typed amount to."""
+    faults = spec.network_faults
+    if not faults:
+        return trouble
+    return replace(
+        trouble,
+        restarts=trouble.restarts + restarts_of(graph, faults),
+        lasting=trouble.lasting + len(list(down_for_good(graph, faults))),
+        mends=int(spec.reroute_ps is not None),
+    )
 
 
 def may_deadlock(spec: NetworkSpec, graph: nx.Graph[str], *, switches_add: bool = False) -> bool:
@@ -258,6 +278,7 @@ def _judge(measurement: Measurement, where: str, network: Worn, spec: Collective
         or spec.duplicate
         or spec.reorder
         or network.disturbed
+        or spec.network_faults
         or (spec.circuits and not spec.circuits.keeps_order)
     )
     if calm and row.retransmissions:

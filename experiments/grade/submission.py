@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ringleaf.collectives.files.algorithm import read_algorithm
 from ringleaf.collectives.files.registry import find_format
-from ringleaf.core.shipped import P4INFO_SUFFIX
+from ringleaf.core.shipped import p4info_beside
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.grade.assignment import SCHEDULE
 
@@ -65,9 +65,9 @@ def _program(path: Path, folder: Path) -> Submission:
         from ringleaf.switches.json.program import load_source
 
         load_source(path)
-        info = path.with_name(path.stem + P4INFO_SUFFIX)
-        if info.is_file():
-            _copy(info, folder / f"{_NAME}{P4INFO_SUFFIX}")
+        info = p4info_beside(path)
+        if info is not None and info.is_file():
+            _copy(info, folder / f"{_NAME}{info.name.removeprefix(path.stem)}")
     else:
         from ringleaf.core.p4c import find_compiler
 

@@ -40,6 +40,8 @@ from ringleaf.switches.stf.commands import whole
 LEAST_PRIORITY = (1 << 31) - 1  # P4Runtime's largest, for BMv2's 0
 
 _RANKED = (P4MatchType.TERNARY, P4MatchType.RANGE, P4MatchType.OPTIONAL)
+_MARKS = {P4MatchType.LPM: "/", P4MatchType.TERNARY: "&&&", P4MatchType.RANGE: "->"}
+"""What stands between a key's two values; BMv2 refuses keys without it."""
 
 
 class Entries:
@@ -50,6 +52,10 @@ class Entries:
         self._defaults: dict[str, P4TableEntry] = {}
         self._entries = {
             each.name: Numbered[P4TableEntry]("entry", rounds=True) for each in schema.tables
+        }
+        self._places: dict[str, dict[tuple[object, ...], str]] = {
+            name: {}
+            for name in self._entries  # by what tells entries apart, their lines
         }
         profiles = [each.name for each in schema.action_profiles]
         self._members = {name: Numbered[P4TableAction]("member") for name in profiles}
@@ -138,7 +144,18 @@ class Entries:
             keys=keys,
             priority=priority,
         )
+        places = self._places[entry.table_id]
+        if (other := places.setdefault(self._place(entry), where)) != where:
+            raise ConfigError(
+                f"{where}: an entry must have keys of its own, got those of {other}; use "
+                "table_modify"
+            )
         self._entries[entry.table_id].add(entry)
+
+    def _place(self, entry: P4TableEntry) -> tuple[object, ...]:
+        """Return what tells a table's entries apart: their keys and priority."""
+        message = entry.encode(self._schema).table_entry
+        return message.priority, *(each.SerializeToString() for each in message.match)
 
     def _modify(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "table_modify TABLE ACTION ENTRY ARGUMENTS")
@@ -164,13 +181,17 @@ class Entries:
 
     def _delete(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "table_delete TABLE ENTRY")
-        entries = self._entries[self._table(where, words[0]).name]
-        entries.remove(entries.number(where, words[1]))
+        name = self._table(where, words[0]).name
+        entries = self._entries[name]
+        number = entries.number(where, words[1])
+        del self._places[name][self._place(entries[number])]
+        entries.remove(number)
 
     def _clear(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 1, "table_clear TABLE")
         name = self._table(where, words[0]).name
         self._entries[name] = Numbered("entry", rounds=True)
+        self._places[name] = {}
 
     def _set_default(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "table_set_default TABLE ACTION ARGUMENTS")
@@ -295,12 +316,17 @@ def _key(where: str, text: str, field: Any) -> Any:
         ConfigError: If it does not fit the field.
     """
     kind, every = field.match_type, all_ones(field.bitwidth)
-    if kind == P4MatchType.LPM and "/" in text:
+    if kind in _MARKS and _MARKS[kind] not in text:
+        raise ConfigError(
+            f"{where}: key {field.name!r} must have {_MARKS[kind]} in it, as in BMv2, got "
+            f"{text!r:.60}"
+        )
+    if kind == P4MatchType.LPM:
         value, _, length = text.partition("/")
         if not length.isdecimal():
             return text  # finsy says what is wrong with it
         return (value, int(length)) if int(length) else None
-    mark = {P4MatchType.RANGE: "->"}.get(kind, "&&&")
+    mark = _MARKS.get(kind, "&&&")
     if kind not in _RANKED or mark not in text:
         return text
     try:

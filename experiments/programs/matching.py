@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from finsy import P4IndirectAction, P4Schema, P4TableAction, P4TableEntry, P4TableMatch
@@ -37,12 +37,16 @@ def action_call(
     """Return an action, which is one of finsy's `actions`, with its arguments.
 
     Raises:
-        ConfigError: If none of them has this name, or it takes another number of arguments.
+        ConfigError: If none of them has this name, it takes another number of arguments, or one
+            does not fit its parameter.
     """
     known = {each.name: each for each in actions}
     chosen = known[full_name(where, "action", name, known)]
-    parameters = [each.name for each in chosen.params]
-    return P4TableAction(chosen.name, **_by_name(where, "arguments", parameters, arguments))
+    parameters = {each.name: each for each in chosen.params}
+    values = _by_name(where, "arguments", list(parameters), arguments)
+    for parameter, value in values.items():
+        _check_value(f"{where}: argument", parameter, value, parameters[parameter].encode_param)
+    return P4TableAction(chosen.name, **values)
 
 
 def table_entry(
@@ -68,7 +72,8 @@ def table_entry(
         priority: Priority of the entry, where keys are ternary or ranges: the highest wins.
 
     Raises:
-        ConfigError: If the program has no such table or action, or another number of values.
+        ConfigError: If the program has no such table or action, another number of values, or one
+            does not fit.
     """
     known = {each.name: each for each in schema.tables}
     table_info = known[full_name(where, "table", table, known)]
@@ -83,9 +88,23 @@ def table_entry(
     for name, value in match.items():
         if fields[name].match_type == P4MatchType.EXACT and isinstance(value, tuple):
             raise ConfigError(f"{where}: key {name!r} is matched exactly, got {value!r}")
+        _check_value(f"{where}: key", name, value, fields[name].encode_field)
     return P4TableEntry(
         table_info.name, match=P4TableMatch(match), action=call, priority=priority or 0
     )
+
+
+def _check_value(what: str, name: str, value: Any, encode: Callable[[Any], Any]) -> None:
+    """Check that finsy can encode a key's or parameter's value.
+
+    Raises:
+        ConfigError: If it does not fit.
+    """
+    try:
+        encode(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
+        raise ConfigError(f"{what} {name!r}: {error}, got {shown!r:.60}") from error
 
 
 def _by_name(

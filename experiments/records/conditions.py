@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from ringleaf.core.units import format_count, format_rate, format_size, format_time
@@ -88,6 +89,17 @@ def unlike_hardware(options: Mapping[str, Any]) -> Iterator[str]:
         defaults.append("lockstep")
     if defaults:
         yield f"unlike hardware (docs/limits.md): {', '.join(defaults)}"
+
+
+def cut_capture(path: Path | None) -> Iterator[str]:
+    """Yield a line on a capture that ends within a packet, if cross traffic is of one."""
+    if path is None:
+        return
+    from ringleaf.networks.traces.pcap_read import read_records  # is compiled
+
+    packets = read_records(path)
+    if packets.end:
+        yield f"{path}: {packets.end}; {format_count(len(packets), 'packet')} sent"
 
 
 def _time(time_ps: int) -> str:

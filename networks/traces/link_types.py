@@ -10,10 +10,15 @@ LINKTYPE_ETHERNET = 1
 TYPE_AT = {LINKTYPE_ETHERNET: 12, 113: 14, 276: 0}
 """Where headers with an EtherType have it: Ethernet, and Linux's cooked captures, SLL and SLL2."""
 
-HEADER_BYTES = {LINKTYPE_ETHERNET: 14, 113: 16, 276: 20, 0: 4, 108: 4} | dict.fromkeys(
-    (12, 14, 101, 228, 229), 0
+PPP_LINKS = (9, 50)
+"""PPP, as ns-3 captures links between two nodes, and with HDLC's two bytes before it (RFC 1662)."""
+
+HEADER_BYTES = (
+    {LINKTYPE_ETHERNET: 14, 113: 16, 276: 20, 0: 4, 108: 4}
+    | dict.fromkeys(PPP_LINKS, 2)
+    | dict.fromkeys((12, 14, 101, 228, 229), 0)
 )
-"""The bytes before the network's layer, of each type that is understood."""
+"""The bytes before the network's layer, of each type that is understood; HDLC's are not counted."""
 
 _NAMES = {
     **{0: "BSD loopback", 108: "OpenBSD loopback", 113: "Linux cooked", 276: "Linux cooked v2"},

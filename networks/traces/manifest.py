@@ -36,7 +36,7 @@ from typing import Any
 import yaml
 
 from ringleaf.core.disciplines import parse_discipline
-from ringleaf.core.shipped import P4INFO_SUFFIX, built_program, built_programs
+from ringleaf.core.shipped import P4INFO_SUFFIXES, built_program, built_programs
 from ringleaf.core.units import FOREVER_PS, PS_PER_S, parse_rate, parse_size, parse_time
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, choose
@@ -265,9 +265,10 @@ class _Reader:
         if own != name:
             return self._own_program(own)
         path = self._path.parent / name
-        beside = f"{name.removesuffix('.json')}{P4INFO_SUFFIX}"  # read with a program
         folder = self._path.parent
-        if not is_inside(folder, name) or (key == "program" and not is_inside(folder, beside)):
+        beside = [f"{name.removesuffix('.json')}{each}" for each in P4INFO_SUFFIXES]
+        read = [name, *(beside if key == "program" else ())]
+        if not all(is_inside(folder, each) for each in read):
             raise ConfigError(
                 f"{self._path}: {where or key} must be in the trace's folder, got {name!r}"
             )

@@ -3,13 +3,14 @@
 A file is mapped, not read, and only the places of its packets are kept: 40 bytes for each.
 `read_packets` demands whole Ethernet packets in order, which a switch can be given. `read_records`
 takes what captures of others have: packets of which only the beginning was kept, other link layers,
-and frames that a network card cut into packets later.
+frames that a network card cut into packets later, and files that end within a packet, as those of a
+capture that was killed do.
 Source: draft-ietf-opsawg-pcap; draft-ietf-opsawg-pcapng.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +36,8 @@ _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", 
 # Reasons why a scan stopped.
 _HEADER_CUT, _PACKET_CUT, _SIZE, _FRACTION = 1, 2, 3, 4
 _PROBLEMS = {
-    _HEADER_CUT: "is truncated, got {0} of its header's 16 bytes; copy the file anew",
-    _PACKET_CUT: "is truncated, got {0} of its {1} bytes; copy the file anew",
+    _HEADER_CUT: "is truncated, got {0} of its header's 16 bytes",
+    _PACKET_CUT: "is truncated, got {0} of its {1} bytes",
     _SIZE: f"must have 1 to {LONGEST_RECORD} bytes, got {{0}}; the file may be damaged",
     _FRACTION: "has a time beyond its second, got {0}; the file may be damaged",
 }
@@ -53,6 +54,8 @@ class PacketFile:
     sizes: Words  # bytes on the line; more than `lengths` if the capture kept the beginning only
     stamps_ns: Words  # not descending, if `read_packets` or `read_records` gave them
     links: Words  # the link layer's type, LINKTYPE_
+    _: KW_ONLY
+    end: str = ""  # how the file ends within a packet; "" if it does not
 
     def __len__(self) -> int:
         return self.offsets.size
@@ -82,6 +85,8 @@ def find_packets(path: Path) -> PacketFile:
         ConfigError: As `read_packets`, but for the order.
     """
     packets = _find_records(path)
+    if packets.end:
+        raise ConfigError(f"{path}: {packets.end}; copy the file anew")
     for wrong, message in (
         (packets.links != LINKTYPE_ETHERNET, _wrong_link),
         (packets.lengths < packets.sizes, _cut),
@@ -96,20 +101,24 @@ def find_packets(path: Path) -> PacketFile:
 def read_records(path: Path) -> PacketFile:
     """Find all packets of a capture file, cut or whole, of any link layer, in order of time.
 
+    Of a file that ends within a packet, all before that one are found, as tcpdump does.
+
     Raises:
-        ConfigError: If it is none, damaged or truncated.
+        ConfigError: If it is none, damaged, or ends within its first packet.
     """
     packets = _find_records(path)
+    if packets.end and not len(packets):
+        raise ConfigError(f"{path}: {packets.end}; copy the file anew")
     order = np.argsort(packets.stamps_ns, kind="stable")
     columns = (packets.offsets, packets.lengths, packets.sizes, packets.stamps_ns, packets.links)
-    return PacketFile(path, packets.data, *(column[order] for column in columns))
+    return PacketFile(path, packets.data, *(column[order] for column in columns), end=packets.end)
 
 
 def _find_records(path: Path) -> PacketFile:
     data = _map(path)
     magic = int.from_bytes(data[:4].tobytes(), "little")
-    rows = (scan_blocks if magic == PCAPNG else _scan_pcap)(path, data)
-    return PacketFile(path, data, *(np.ascontiguousarray(column) for column in rows.T))
+    rows, end = (scan_blocks if magic == PCAPNG else _scan_pcap)(path, data)
+    return PacketFile(path, data, *(np.ascontiguousarray(column) for column in rows.T), end=end)
 
 
 def _wrong_link(packets: PacketFile, number: int) -> str:
@@ -148,7 +157,8 @@ def _map(path: Path) -> Bytes:
         raise ConfigError(f"{path}: can't be read: {error.strerror}") from error
 
 
-def _scan_pcap(path: Path, data: Bytes) -> Words:
+def _scan_pcap(path: Path, data: Bytes) -> tuple[Words, str]:
+    """Return the rows of all packets, and how the file ends within one."""
     order = _byte_order(path, data)
     magic, link_type = data[:FILE_HEADER_BYTES].view(_ORDERS[order])[[0, 5]].tolist()
     most = (data.size - FILE_HEADER_BYTES) // RECORD_HEADER_BYTES
@@ -157,9 +167,10 @@ def _scan_pcap(path: Path, data: Bytes) -> Words:
     link = link_type & 0xFFFF  # the upper half tells of an FCS
     count = _scan(data, order == "big", _UNITS_NS[magic], link, rows, problem)
     kind, *values = problem.tolist()
-    if kind:
-        raise ConfigError(f"{path}: packet {count + 1} {_PROBLEMS[kind].format(*values)}")
-    return rows[: COLUMNS * count].reshape(count, COLUMNS).copy()
+    end = f"packet {count + 1} {_PROBLEMS[kind].format(*values)}" if kind else ""
+    if kind in (_SIZE, _FRACTION):
+        raise ConfigError(f"{path}: {end}")
+    return rows[: COLUMNS * count].reshape(count, COLUMNS).copy(), end
 
 
 def _byte_order(path: Path, data: Bytes) -> str:

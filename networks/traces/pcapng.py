@@ -49,8 +49,8 @@ class _Block(NamedTuple):
     order: str  # of its section, for struct
 
 
-def scan_blocks(path: Path, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the rows of all packets, (packets, COLUMNS).
+def scan_blocks(path: Path, data: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], str]:
+    """Return the rows of all packets, (packets, COLUMNS), and how the file ends within a block.
 
     Raises:
         ConfigError: If the file is damaged, or a packet has no time.
@@ -59,6 +59,8 @@ def scan_blocks(path: Path, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64
     interfaces: list[_Interface] = []  # of the section
     view = memoryview(data)  # type: ignore[arg-type]
     for block in _blocks(path, view):
+        if isinstance(block, str):
+            return _array(rows), block
         if block.kind == MAGIC:
             interfaces = []
         elif block.kind == INTERFACE:
@@ -70,17 +72,21 @@ def scan_blocks(path: Path, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64
                 f"{path}: packet {len(rows) + 1} has no time, got a simple packet block; "
                 "capture with times"
             )
+    return _array(rows), ""
+
+
+def _array(rows: list[tuple[int, ...]]) -> npt.NDArray[np.int64]:
     return np.array(rows, np.int64).reshape(len(rows), COLUMNS)
 
 
-def _blocks(path: Path, view: memoryview) -> Iterator[_Block]:
+def _blocks(path: Path, view: memoryview) -> Iterator[_Block | str]:
+    """Yield the blocks; of a file that ends within one, last how it does."""
     at, order = 0, "<"
     while at < len(view):
         left = len(view) - at
         if left < 12:
-            raise ConfigError(
-                f"{path}: is truncated, got {format_count(left, 'byte')} for a block of at least 12"
-            )
+            yield f"is truncated, got {format_count(left, 'byte')} for a block of at least 12"
+            return
         (kind,) = struct.unpack_from(f"{order}I", view, at)
         if kind == MAGIC:
             order = _section_order(path, view, at)
@@ -88,9 +94,8 @@ def _blocks(path: Path, view: memoryview) -> Iterator[_Block]:
         if size < 12 or size % 4:
             raise ConfigError(f"{path}: block at {at} is damaged, got a length of {size}")
         if size > left:
-            raise ConfigError(
-                f"{path}: is truncated, got {left} of a block's {format_count(size, 'byte')}"
-            )
+            yield f"is truncated, got {left} of a block's {format_count(size, 'byte')}"
+            return
         if struct.unpack_from(f"{order}I", view, at + size - 4)[0] != size:
             raise ConfigError(
                 f"{path}: block at {at} is damaged: its two lengths differ, got {size}"

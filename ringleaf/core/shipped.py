@@ -10,6 +10,12 @@ PACKAGE = Path(str(files("ringleaf")))
 """The package's folder; in a clone, the folders below it are links to those at the top."""
 
 P4INFO_SUFFIX = ".p4info.txtpb"  # of the P4Info beside a program's BMv2 JSON, as p4c has it
+P4INFO_SUFFIXES = tuple(
+    f"{between}.p4info.{ending}"
+    for between in ("", ".p4")
+    for ending in ("txtpb", "txt", "json", "bin")
+)
+"""What the names of such files end in: of P4's tutorials `my.p4.p4info.txtpb`, beside `my.json`."""
 
 P4 = PACKAGE / "p4"
 P4_BUILD = P4 / "build"  # BMv2 JSON and P4Info of our own P4 programs
@@ -30,6 +36,12 @@ class BuiltProgram:
     name: str
     source: str
     options: tuple[str, ...] = ()
+
+
+def p4info_beside(program: Path) -> Path | None:
+    """Return the P4Info beside a program's BMv2 JSON; None if there is none."""
+    paths = (program.with_name(program.stem + suffix) for suffix in P4INFO_SUFFIXES)
+    return next((path for path in paths if path.exists()), None)
 
 
 def built_programs() -> list[str]:

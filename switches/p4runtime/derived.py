@@ -17,7 +17,7 @@ from finsy.proto import p4i, p4t
 from google.protobuf import text_format  # type: ignore[import-untyped]
 
 from ringleaf.core.private import cache_folder, keep_text
-from ringleaf.core.shipped import P4INFO_SUFFIX
+from ringleaf.core.shipped import P4INFO_SUFFIX, p4info_beside
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.source import Digest, FieldSource, ProgramSource, TableSource
 
@@ -38,9 +38,8 @@ def p4info_file(program: Path, p4info: Path | None = None) -> Path:
     Raises:
         ConfigError: If the JSON can't be read, where a new one is to be made.
     """
-    beside = program.with_name(program.stem + P4INFO_SUFFIX)
-    if p4info is not None or beside.exists():
-        return p4info or beside
+    if (path := p4info or p4info_beside(program)) is not None:
+        return path
     text = text_format.MessageToString(derive_p4info(load_source(program)))
     path = cache_folder() / "p4info" / f"{sha256(text.encode()).hexdigest()[:24]}{P4INFO_SUFFIX}"
     keep_text(path, text)

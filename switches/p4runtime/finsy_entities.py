@@ -12,13 +12,17 @@ from typing import Any
 from finsy import P4Schema, P4TableEntry
 from finsy.p4schema import P4UpdateType
 from finsy.proto import p4i
-from google.protobuf import text_format  # type: ignore[import-untyped]
+from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
 
 UNREADABLE = (text_format.ParseError, ValueError, RecursionError)
 """The errors of protobuf for text that is not a message: also numbers too large, and bad UTF-8."""
+
+_FORMS = {".json": "JSON", ".bin": "bytes"}
+"""Forms of P4Info by the ending of a file's name; of all others it is text."""
 
 _VERBS = {
     P4UpdateType.INSERT: INSERT,
@@ -93,13 +97,17 @@ def make_schema(p4info: Any) -> P4Schema:
     """Return P4Info as finsy has it.
 
     For finsy, the part of a key's name behind the last dot is another name of the key, and it
-    refuses a table of which two keys share it, like `hdr.ethernet.src` and `hdr.ipv4.src`.
+    refuses a table of which two keys share it, like `hdr.ethernet.src` and `hdr.ipv4.src`. Action
+    profiles that no table has are left out.
 
     Raises:
         ValueError: If the P4Info is inconsistent; KeyError and TypeError likewise.
     """
     renamed = p4i.P4Info()
     renamed.CopyFrom(p4info)
+    unused = [each for each in renamed.action_profiles if not each.table_ids]
+    for each in unused:  # finsy can't have them
+        renamed.action_profiles.remove(each)
     for table in renamed.tables:
         parts = [field.name.rpartition(".") for field in table.match_fields]
         ends = Counter(end for *_, end in parts)
@@ -110,18 +118,23 @@ def make_schema(p4info: Any) -> P4Schema:
 
 
 def read_p4info(path: Path) -> Any:
-    """Return a p4.config.v1.P4Info.
+    """Return a p4.config.v1.P4Info, from a file of any form that p4c writes: text, JSON or binary.
 
     Raises:
-        ConfigError: If the file is not there, or is not P4Info in protobuf's text format.
+        ConfigError: If the file is not there, or is not P4Info.
     """
     if not os.path.exists(path):
         raise ConfigError(f"{path}: no such file, got no P4Info; compile with p4c-bm2-ss")
     try:
+        if path.suffix == ".bin":
+            return p4i.P4Info.FromString(path.read_bytes())
         text = path.read_text()
+        if path.suffix == ".json":
+            return json_format.Parse(text, p4i.P4Info(), ignore_unknown_fields=True)
         return text_format.Parse(text, p4i.P4Info(), allow_unknown_field=True)
-    except (*UNREADABLE, OSError) as exc:
-        raise ConfigError(f"{path}: not P4Info as text: {exc}; compile with p4c-bm2-ss") from exc
+    except (*UNREADABLE, json_format.ParseError, DecodeError, OSError) as exc:
+        form = _FORMS.get(path.suffix, "text")
+        raise ConfigError(f"{path}: not P4Info as {form}: {exc}; compile with p4c-bm2-ss") from exc
 
 
 def _verb(entity: Any) -> str:

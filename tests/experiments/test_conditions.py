@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from ringleaf.experiments.records.conditions import unlike_hardware
+from ringleaf.experiments.records.conditions import cut_capture, unlike_hardware
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
+from ringleaf.networks.traces.pcap_write import HEADER, record
 
 
 def lines(**given: str) -> list[str]:
@@ -36,3 +39,12 @@ def test_jobs_with_jitter_are_not_in_lockstep() -> None:
 
 def test_live_networks_have_queues_and_times_of_their_own() -> None:
     assert lines(net="mininet") == []
+
+
+def test_a_capture_that_ends_within_a_packet_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "in.pcap"
+    path.write_bytes(HEADER + record(1, bytes(60)) + record(2, bytes(60)))
+    assert [*cut_capture(path), *cut_capture(None)] == []
+    path.write_bytes(path.read_bytes()[:-5])
+    said = "packet 2 is truncated, got 55 of its 60 bytes; 1 packet sent"
+    assert list(cut_capture(path)) == [f"{path}: {said}"]

@@ -117,6 +117,8 @@ def page_of(lines: Sequence[Mapping[str, object]]) -> str:
     ("options", "culprit"),
     [
         ({"algo": "ring,switchml"}, "algo=switchml"),
+        ({"algo": "ring,ssar-double"}, "algo=ssar-double"),
+        ({"algo": "dsar-split", "net": "flow"}, "algo=dsar-split"),
         ({"algo": "ring", "density": "1%"}, "density"),
         ({"algo": "ring", "compress": "topk:1%"}, "compress"),
         ({"algo": "ring", "net": "mininet"}, "net=mininet"),

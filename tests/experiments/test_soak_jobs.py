@@ -23,6 +23,7 @@ from bench.soak.job_cases import (
 )
 from bench.soak.nic_cases import NicCase
 from bench.soak.recovery_cases import RecoveryCase
+from bench.soak.workload_cases import WorkloadCase
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
@@ -123,7 +124,7 @@ def test_a_failing_case_of_jobs_is_made_smaller() -> None:
 def test_numbers_draw_all_kinds() -> None:
     kinds = {type(draw_any(1, number)) for number in range(150)}
 
-    assert kinds == {SoakCase, SoakJobs, NicCase, RecoveryCase}
+    assert kinds == {SoakCase, SoakJobs, NicCase, RecoveryCase, WorkloadCase}
 
 
 @pytest.mark.parametrize(("factor", "what"), [(1.0, "ok"), (1e3, "bound")])

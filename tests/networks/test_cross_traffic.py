@@ -13,7 +13,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
-from scapy.utils import rdpcap, wrpcap
+from scapy.utils import PcapWriter, rdpcap, wrpcap
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.checks import check
@@ -211,6 +211,8 @@ def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
             macs + b"\x81\0\0\x07\x88\x47" + b"\0\x01\0\x40\0\x02\x01\x40" + network,
         ),
         "PPPoE": (1, macs + b"\x88\x64\x11\0\0\x01\0\0\0\x21" + network),
+        "PPP": (9, b"\0\x21" + network),
+        "PPP of HDLC": (50, b"\xff\x03\0\x21" + network),
         "raw": (101, network),
         "raw of BSD": (12, network),
         "IPv4": (228, network),
@@ -222,8 +224,11 @@ def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
     return forms[form]
 
 
-GROWTH = {"vlan": 4, "qinq": 8, "vlan in vlan": 8, "label": 4, "labels and a tag": 12, "PPPoE": 8}
-FORMS = (*GROWTH, "plain", "raw", "raw of BSD", "IPv4", "loopback",
+GROWTH = {
+    **{"vlan": 4, "qinq": 8, "vlan in vlan": 8, "label": 4, "labels and a tag": 12, "PPPoE": 8},
+    "PPP of HDLC": 2,
+}
+FORMS = (*GROWTH, "plain", "PPP", "raw", "raw of BSD", "IPv4", "loopback",
          "OpenBSD", "cooked", "cooked v2")  # fmt: skip
 
 
@@ -297,6 +302,19 @@ def test_a_mirrored_trunk_has_the_hosts_of_its_ip_addresses(tmp_path: Path) -> N
     assert source.tolist() == [0, 2, 3]
     assert rows[:, b.HEAD].tolist() == [1, 1, 1]
     assert rows[:, b.SIZE_BYTES].tolist() == [446, 446, 446]
+
+
+@pytest.mark.parametrize("form", ["PPP", "PPP of HDLC"])
+def test_addresses_behind_ppp(form: str, tmp_path: Path) -> None:
+    talk = [bytes(frame(f"192.0.2.{i}", "192.0.2.9", 100, 1)) for i in (1, 2)]
+    with PcapWriter(str(tmp_path / "in.pcap"), linktype=lay_out(talk[0], form)[0]) as writer:
+        for each in talk:
+            writer.write(lay_out(each, form)[1])
+
+    source, rows = timetable(read_records(tmp_path / "in.pcap"), 4, 4096)
+
+    assert source.tolist() == [0, 2]
+    assert rows[:, b.HEAD].tolist() == [1, 1]
 
 
 def test_addresses_behind_two_labels(tmp_path: Path) -> None:

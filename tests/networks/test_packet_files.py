@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from contextlib import suppress
@@ -114,6 +115,31 @@ GOOD = pcap([(1, b"a" * 60), (2, b"b" * 60)])
 def test_what_is_no_good(tmp_path: Path, data: bytes, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read(tmp_path / "a.pcap", data)
+
+
+@pytest.mark.parametrize(
+    ("data", "end"),
+    [
+        (GOOD[:-1], "packet 2 is truncated, got 59 of its 60 bytes"),
+        (GOOD[:110], "packet 2 is truncated, got 10 of its header's 16 bytes"),
+        (pcapng(PACKETS[:2])[:-2], r"is truncated, got \d+ of a block's \d+ bytes"),
+        (pcapng(PACKETS[:2]) + bytes(3), "is truncated, got 3 bytes for a block of at least 12"),
+        (GOOD, ""),
+    ],
+)
+def test_records_before_the_end_of_a_cut_file_are_found(
+    tmp_path: Path, data: bytes, end: str
+) -> None:
+    (tmp_path / "a.pcap").write_bytes(data)
+    packets = read_records(tmp_path / "a.pcap")
+    assert len(packets) == (2 if data == GOOD or data.endswith(bytes(3)) else 1)
+    assert re.fullmatch(end, packets.end)
+
+
+def test_a_file_that_ends_within_its_first_record_has_none(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes(GOOD[:60])
+    with pytest.raises(ConfigError, match="packet 1 is truncated, got 20 of its 60 bytes; copy"):
+        read_records(tmp_path / "a.pcap")
 
 
 @settings(max_examples=150)

@@ -26,11 +26,13 @@ from ringleaf.core.tensors import INT32
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.errors import BackendError
 from ringleaf.ina.registry import find_system
+from ringleaf.networks.endpoints import connections
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.faults import Disturbance, LinkLoss, LinkRate, Restart
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork, occupancy
+from ringleaf.networks.virtual import network as network_module
 from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.events import IDLE
 from ringleaf.networks.virtual.occupancy import Occupancy
@@ -39,6 +41,8 @@ from ringleaf.networks.virtual.watch import Sight
 from ringleaf.switches.engine.queues import PACKETS, push
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.registry import build
+from ringleaf.topologies.route_table import RouteTable
+from ringleaf.topologies.routing import routes
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 GRID_PS = 10**6 + 67_200
@@ -101,12 +105,21 @@ def test_recorded_packets_have_room_for_their_payload(tmp_path: Path) -> None:
     assert rooms[1] - rooms[0] == 4 * 256
 
 
-def test_events_that_go_on_after_a_collective_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("hops", [[3, 4], [3, 3]])  # before and after the second wait
+def test_packets_that_go_on_after_a_collective_are_an_error(
+    hops: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timers may go on: controllers raise their rates."""
     network = star()
-    reasons = iter([loop.REPORTED, loop.EMPTY, loop.REPORTED, loop.UNTIL])
+    reasons = iter([loop.REPORTED, loop.EMPTY, loop.REPORTED, loop.UNTIL, loop.UNTIL])
     monkeypatch.setattr(VirtualNetwork, "_run", lambda self, until_ps: next(reasons))
     monkeypatch.setattr(VirtualNetwork, "_go_on", lambda self, reason: None)
     assert network.drain() == 0
+    left = iter(hops)
+    monkeypatch.setattr(VirtualNetwork, "_hops", property(lambda _: next(left)))
+    if hops[1] == hops[0]:
+        assert network.drain() == 0
+        return
     with pytest.raises(BackendError, match="drain: nothing may happen any more"):
         network.drain()
 
@@ -522,3 +535,17 @@ def test_samples_are_those_of_equal_intervals(steps_ps: list[int], most: int) ->
     if steps_ps:
         assert len(found) == now_ps // memory.interval_ps + 1
         assert memory.interval_ps == occupancy.FIRST_INTERVAL_PS or len(found) > most // 2
+
+
+def test_switches_and_hosts_have_the_same_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are computed once, as they take long in large networks."""
+    made: list[object] = []
+
+    def count(graph: Any) -> RouteTable:
+        made.append(graph)
+        return routes(graph)
+
+    for module in (network_module, connections):
+        monkeypatch.setattr(module, "routes", count)
+    star()
+    assert len(made) == 1

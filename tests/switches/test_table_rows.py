@@ -191,6 +191,17 @@ def test_rows_that_fit_need_no_messages() -> None:
     assert len(switch.entries("SwitchIngress.macs")) == 1000
 
 
+def test_rows_come_after_entries_that_came_one_by_one() -> None:
+    switch = make_switch("l2l3")
+    *_, last = exact_rows(9).entities()
+
+    switch.write([last])
+    switch.write([exact_rows(3)])
+
+    macs = [entry.match[0][0] for entry in switch.entries("SwitchIngress.macs")]
+    assert macs == [8, 0, 1, 2]
+
+
 def test_a_journal_has_every_entry() -> None:
     switch = make_switch("l2l3")
     switch.entities.journal = []

@@ -285,3 +285,20 @@ def test_bus_ids_are_numbers(tmp_path: Path) -> None:
 
     assert rates(build(name)) == {pair("gpu0", "gpu1"): 4 * 192}
     assert not [note for note in notes(name) if "left out" in note]
+
+
+def test_a_link_without_a_class_leads_only_to_what_is_there(tmp_path: Path) -> None:
+    """A class says that a target is an NVSwitch; without one, nothing does."""
+    gpus = [
+        gpu(i, f'<xgmi target="0:{1 - i}" count="1"/><xgmi target="9:{i}" count="9"/>')
+        for i in (0, 1)
+    ]
+    topo = write(tmp_path, cpu("".join(gpus)))
+    assert rates(build(topo)) == {pair("gpu0", "gpu1"): 192}
+    assert notes(topo) == ("left out: links to 9:0, 9:1: no such device in the file",)
+
+
+def test_ranks_that_share_a_gpu_are_refused(tmp_path: Path) -> None:
+    two = pci("0:1", "".join(f'<gpu dev="0" sm="107" rank="{i}"/>' for i in (0, 1)), "0x030200")
+    with pytest.raises(ConfigError, match=r"must have one <gpu>, got 2; ranks that share a GPU"):
+        build(write(tmp_path, cpu(two)))

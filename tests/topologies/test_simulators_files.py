@@ -214,13 +214,44 @@ def test_a_topology_of_hpcc_has_plain_hosts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("rate", "bps"),
+    [
+        *(("100GBps", 800 * GBPS), ("12.5GB/s", 100 * GBPS), ("100Gb/s", 100 * GBPS)),
+        *(("1Gib/s", 2**30), ("1MiB/s", 2**23), ("25000000000.0", 25 * GBPS), ("1e9", GBPS)),
+    ],
+)
+def test_rates_of_ns3(tmp_path: Path, rate: str, bps: int) -> None:
+    """The units of ns-3's DataRate; a number alone is in bit/s."""
+    text = f"3 1 1 2\n2\n0 2 {rate} 1us 0\n1 2 {rate} 0.000001 0\n"
+    graph = build(write(tmp_path, text, "topology.txt"))
+    assert {link(graph, host, "s0").rate_bps for host in hosts(graph)} == {bps}
+    assert {link(graph, host, "s0").delay_ps for host in hosts(graph)} == {10**6}
+
+
+@pytest.mark.parametrize("switches_text", ["4 5 6", "4 5\n6", "4\n5\n\n6"])
+def test_switches_of_ns3_may_take_several_lines(tmp_path: Path, switches_text: str) -> None:
+    rows = "".join(f"{host} {4 + host // 2} 100Gbps 1us 0\n" for host in range(4))
+    text = f"7 3 6\n{switches_text}\n{rows}4 6 400Gbps 1us 0\n5 6 400Gbps 1us 0\n"
+    topo = write(tmp_path, text, "n.topo")
+    assert (len(hosts(build(topo))), len(switches(build(topo)))) == (4, 3)
+    assert notes(topo) == ()
+
+
+def test_switches_that_are_not_as_many_as_said_are_told(tmp_path: Path) -> None:
+    topo = write(tmp_path, "3 2 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n", "n.topo")
+    assert len(hosts(build(topo))) == 2
+    assert notes(topo) == ("line 1 says 2 switches; 1 are listed",)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("4 1 3\n3\n0 3 1Gbps 1us\n1 3 1Gbps\n", "line 4: must be two nodes, a rate, a delay"),
         ("4 1 3\nx\n0 3 1Gbps 1us 0\n", "line 2: must be a whole number, got 'x'"),
-        ("4 1 3 9\n3\n0 3 1Gbps 1us 0\n", "line 1: must have nodes, switches and links, or SimAI"),
+        ("4 1 3 9 9\n3\n0 3 1Gbps 1us 0\n", "line 1: must have nodes, switches and links, or Sim"),
         ("4 1 3\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us lossy\n", "line 4: link 1-3: loss: not und"),
-        ("4 1 3\n3\n0 3 1GBps 1us 0\n1 3 1Gbps 1us\n", "line 3: link 0-3: rate: must be in bit/s"),
+        ("4 1 3\n3\n0 3 1GBPS 1us 0\n1 3 1Gbps 1us\n", "line 3: link 0-3: rate: must be in bit/s"),
+        ("4 1 3\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1000000\n", "line 4: link 1-3: delay: must be at"),
         ("4 1 3\n", "must have a line of counts, one of switches, and links"),
         ("4 1 3\n3\n0 3 1Gbps 1us 0\n", "must have two hosts at least, got 1"),
     ],

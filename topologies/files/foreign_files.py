@@ -20,6 +20,12 @@ _MANY = (
     (r"\A\s*\d+\s*\n\s*\d+ \d+ \d+ \d+ [\d.]+", "flows of HPCC's ns-3, which are no topology"),
     (r"\A\s*(?:HYBRID|DATA|MODEL|MICRO|ALL_)\w*\b.*\n", "a workload of ASTRA-sim or SimAI"),
     (r'"(?:topology-name|topologies-per-dim)"', "ASTRA-sim's first network file; write a .yml"),
+    (r'"logical-dims"', "the dimensions of ASTRA-sim's ns-3; its topology is the text file"),
+    (
+        r'"(?:scheduling-policy|all-reduce-implementation)"',
+        "ASTRA-sim's system file, which is no topology; give the network's .yml",
+    ),
+    (r"<platform\b[^>]*\bversion=", "a platform of SimGrid; convert it to an edge list"),
     (r'"schema"\s*:\s*"[^"]*chakra', "a trace of PyTorch, which is a workload"),
     (r'"traceEvents"', "a trace of events, which is no topology"),
     (r'"header_types"\s*:', "a P4 program for BMv2, which --program takes"),

@@ -176,8 +176,8 @@ class CollectiveSpec(NetworkSpec):
             return self
         needing = [
             f"algo={name}"
-            for name in self.algos
-            if KNOWN[name].method or (KNOWN[name].in_network and self.net != FLOW)
+            for name, algorithm in ((name, KNOWN[name]) for name in self.algos)
+            if algorithm.sparse or (algorithm.in_network and self.net != FLOW)
         ]
         if self.density < 1:
             needing.append("density")

@@ -15,6 +15,7 @@ from ringleaf.experiments.explain.findings import TITLES, Explained
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.records.conditions import (
     conduct,
+    cut_capture,
     injection,
     inside_nodes_of,
     unlike_hardware,
@@ -47,6 +48,7 @@ def about(
     yield from notes(spec.topo)
     if spec.cross_traffic:
         yield f"hosts also send the packets of {spec.cross_traffic}"
+        yield from cut_capture(spec.cross_traffic)
     if is_path(spec.program):
         yield f"switches run {spec.program}"
     yield from _unusual(spec)

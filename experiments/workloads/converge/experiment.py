@@ -9,7 +9,12 @@ from typing import Any
 
 from ringleaf.core.tensors import use_one_thread
 from ringleaf.core.units import format_count, format_time
-from ringleaf.experiments.records.conditions import conduct, inside_nodes_of, unlike_hardware
+from ringleaf.experiments.records.conditions import (
+    conduct,
+    cut_capture,
+    inside_nodes_of,
+    unlike_hardware,
+)
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.kind import Experiment
@@ -55,6 +60,7 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
                 inside_nodes_of(spec),
                 *unlike_hardware(vars(spec)),
                 *notes(spec.topo),
+                *cut_capture(spec.cross_traffic),
             ]
         )
 

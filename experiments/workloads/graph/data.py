@@ -31,7 +31,10 @@ def data_of(spec: WorkloadSpec, matched: Matched) -> str:
     if spec.data == NONE and in_network:
         name = next(name for name in spec.algos if ALGORITHMS[name].in_network)
         raise ConfigError(f"data: switches add up data, got {NONE!r} and {name!r}; take random")
+    sparse = next((name for name in spec.algos if ALGORITHMS[name].sparse), None)
+    if spec.data == NONE and sparse:
+        raise ConfigError(f"data: can't be none with algo={sparse}, got {NONE!r}; take random")
     if spec.data != AUTO:
         return spec.data
     input_bytes = sum(each.size_bytes * len(each.ranks) for each in matched.meetings)
-    return RANDOM if input_bytes <= SMALL_BYTES or in_network else NONE
+    return RANDOM if input_bytes <= SMALL_BYTES or in_network or sparse else NONE

@@ -66,9 +66,10 @@ def _packets(schedule: Schedule, elements: int, mtu_bytes: int) -> Traffic:
     columns = schedule.columns
     edges = np.arange(schedule.chunks + 1) * elements // schedule.chunks
     packets = np.zeros((schedule.ranks, schedule.ranks), np.int64)
-    messages = columns.take(columns.op != AGGREGATE)
+    goes = (columns.op != AGGREGATE) & ~schedule.is_local(columns)
+    messages, nodes = columns.take(goes), schedule.nodes
     sizes = (edges[messages.stop] - edges[messages.start]) * ITEM_BYTES
-    np.add.at(packets, (messages.src, messages.dst), -(-sizes // mtu_bytes))
+    np.add.at(packets, (messages.src % nodes, messages.dst % nodes), -(-sizes // mtu_bytes))
     if columns.groups:
         packets += np.eye(schedule.ranks, dtype=np.int64) * (-(-elements * ITEM_BYTES // mtu_bytes))
     return packets

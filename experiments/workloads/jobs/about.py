@@ -12,6 +12,7 @@ from ringleaf.experiments.estimates.flow_errors import unmeasured
 from ringleaf.experiments.records import tree_counts
 from ringleaf.experiments.records.conditions import (
     conduct,
+    cut_capture,
     injection,
     inside_nodes_of,
     unlike_hardware,
@@ -46,6 +47,7 @@ def about(spec: JobsSpec, graph: nx.Graph[str]) -> Iterator[str]:
     yield f"{inside_nodes_of(spec)}; {injection(*injections_bps(graph))}"
     yield from unlike_hardware(vars(spec))
     yield from notes(spec.topo)
+    yield from cut_capture(spec.cross_traffic)
 
 
 def told_of_live(row: JobRow) -> str:

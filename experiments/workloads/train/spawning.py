@@ -3,17 +3,27 @@
 Many scripts start a process for each rank, by `torch.multiprocessing.spawn` or by a loop over
 `multiprocessing.Process`. Under `ringleaf train`, each rank runs the script, so it calls the
 function for its own rank in place of starting a process, and leaves out the others.
+
+What other ranks put into a queue never comes, so a rank that waits for it ends: rank 0 with a line,
+the others as if the script had ended. Workers of a pool are no ranks, and can't be: which rank one
+of them gets is for the pool to choose. A group that one of them makes is refused.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
-from typing import Any
+from multiprocessing.queues import Queue, SimpleQueue
+from queue import Empty
+from typing import Any, NoReturn
 
 from ringleaf.core.units import format_count
 from ringleaf.experiments.workloads.train.register import current_link
+
+LONGEST_WAIT_S = 5.0
+"""How long a rank waits for an item that it must have put into a queue itself."""
 
 
 def adopt_spawned_ranks(rank: int, ranks: int) -> None:
@@ -51,15 +61,68 @@ def _adopt_processes(rank: int, ranks: int) -> None:
         number = rank_of(process._args, process._kwargs)
         is_late = current_link() is not None and not adopted
         if number is None or process.daemon or is_late or number in adopted:
+            if process._target is not None:
+                process._target = _NoRank(process._target)
             usual(process)  # a loader of data, for instance
             return
         adopted.add(number)
         _check_count(max(ranks, number + 1), rank, ranks)
+        for each in (*process._args, *process._kwargs.values()):
+            if isinstance(each, Queue | SimpleQueue) and "get" not in vars(each):
+                each.get = _bounded_get(each, rank)  # type: ignore[method-assign]
         process._popen = _Ended()
         if number == rank:
             process.run()
 
     BaseProcess.start = start  # type: ignore[method-assign, assignment]
+
+
+def _bounded_get(queue: Any, rank: int) -> Callable[..., Any]:
+    """Return the `get` of a queue that ranks have been given, which waits for this rank's alone."""
+    usual = queue.get
+
+    def get(block: bool = True, timeout: float | None = None) -> Any:
+        if not block or timeout is not None:
+            return usual(block, timeout)
+        if isinstance(queue, SimpleQueue):
+            if not queue._reader.poll(LONGEST_WAIT_S):  # type: ignore[attr-defined]
+                _end_waiting(rank)
+            return usual()
+        try:
+            return usual(True, LONGEST_WAIT_S)
+        except Empty:
+            _end_waiting(rank)
+
+    return get
+
+
+def _end_waiting(rank: int) -> NoReturn:
+    raise SystemExit(
+        "ringleaf: the script waits for what other ranks put into a queue, got rank 0's alone: "
+        "each rank is a script of its own; use torch.distributed.gather_object"
+        if rank == 0
+        else 0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _NoRank:
+    """What a process does that is no rank; it can make no process group."""
+
+    target: Callable[..., object]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> object:
+        for name in ("torch.distributed", "torch.distributed.distributed_c10d"):
+            if name in sys.modules:
+                vars(sys.modules[name])["init_process_group"] = _refuse_group
+        return self.target(*args, **kwargs)
+
+
+def _refuse_group(*_: Any, **__: Any) -> NoReturn:
+    raise RuntimeError(
+        "ringleaf: a rank must be the script itself, or a process that it starts by spawn or "
+        "Process, got a worker of a pool; call its function with RANK and WORLD_SIZE instead"
+    )
 
 
 def rank_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:

@@ -225,7 +225,9 @@ def among(schedule: Schedule, members: Sequence[int], nodes: int) -> Schedule:
     rows = schedule.columns
     assert not (rows.op == AGGREGATE).any(), "switches aggregate for groups of their own"
     place = np.array(members, np.int64)
-    moved = replace(rows, src=place[rows.src], dst=place[rows.dst])
+    of, old = place.take, schedule.nodes  # layers of scratch memory stay what they are
+    src, dst = (of(at % old) + at // old * nodes for at in (rows.src, rows.dst))
+    moved = replace(rows, src=src, dst=dst)
     return replace(
         schedule, ranks=nodes, rows=ChunkRows(moved), root=members[schedule.root], servers=0
     )

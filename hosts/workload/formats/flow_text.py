@@ -1,7 +1,8 @@
 """Flows in the text files of other simulators: HPCC's ns-3, and htsim.
 
 HPCC's `flow.txt` has the number of flows, and a line for each: source, destination, priority group,
-perhaps the destination's port, bytes, and the start in seconds. htsim's connection matrix (`.cm`):
+perhaps the destination's port, bytes, and the start in seconds. Its forerunner has packets in place
+of the port, then the start and the end; such files are refused. htsim's connection matrix (`.cm`):
 
     Nodes 16
     Connections 2
@@ -28,6 +29,7 @@ from ringleaf.hosts.workload.flows import FlowFile, TimedFlow
 from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import check_ranks
 
+_LAST_PORT = 65535
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d{0,12})?", re.ASCII)
 _ENDS = re.compile(r"(\d{1,9})->(\d{1,9})", re.ASCII)
 
@@ -67,10 +69,11 @@ def read_ns3_flows(path: Path) -> FlowFile:
 
 
 def _ns3_flow(where: str, row: Sequence[str]) -> TimedFlow:
-    if len(row) == 7:
+    if len(row) == 7 or (len(row) == 6 and not _is_port(row[3])):
         raise ConfigError(
-            f"{where}: must have 5 or 6 columns, got 7; files with sizes in packets, and with a "
-            "time of their end, are not read"
+            f"{where}: must be source, destination, group, maybe port, bytes and start, got "
+            f"{' '.join(row)!r:.80}; files with sizes in packets, and with a time of their end, "
+            "are not read"
         )
     if len(row) not in (5, 6):
         raise ConfigError(
@@ -81,6 +84,11 @@ def _ns3_flow(where: str, row: Sequence[str]) -> TimedFlow:
         raise ConfigError(f"{where}: start must be in seconds, got {row[-1]!r:.40}")
     start_ps = round(Fraction(row[-1]) * PS_PER_S)
     return _flow(where, row[0], row[1], row[-2], start_ps)
+
+
+def _is_port(text: str) -> bool:
+    """Return whether this is a number of a port, and no size in packets."""
+    return is_whole(text) and int(text) <= _LAST_PORT
 
 
 def _flow(where: str, source: str, target: str, size: str, start_ps: int) -> TimedFlow:

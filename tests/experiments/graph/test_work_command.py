@@ -254,8 +254,9 @@ def test_the_header_says_what_is_left_out(tmp_path: Path) -> None:
     assert "# nothing was checked, as messages had sizes only" in output
 
 
-def test_packet_hops_are_counted_beforehand(tmp_path: Path) -> None:
-    given = yaml.safe_load(SPEC) | {"out": str(tmp_path / "out"), "sequence": 2048}
+@pytest.mark.parametrize("algo", ["ring", "recursivedoubling"])  # one has scratch memory
+def test_packet_hops_are_counted_beforehand(tmp_path: Path, algo: str) -> None:
+    given = yaml.safe_load(SPEC) | {"out": str(tmp_path / "out"), "sequence": 2048, "algo": algo}
     experiment = WorkExperiment(resolve_workload(given))
 
     found = experiment.run(lambda *_: None, lambda hops: None)
@@ -351,6 +352,7 @@ def test_a_plan_has_places_and_packets(tmp_path: Path) -> None:
         (SPEC + "schedule: 1b1f\n", "schedule: unknown schedule, got '1b1f'"),
         (SPEC + "algo: [ring, tree]\n", "one algorithm for each collective, got 'ring' and 'tree'"),
         (SPEC + "algo: switchml\ndata: none\n", "switches add up data, got 'none' and 'switchml'"),
+        (SPEC + "algo: ssar-split\ndata: none\n", "data: can't be none with algo=ssar-split, got"),
         (SPEC + "topo: leafspine,leaves=1,spines=0,hosts=4\nhosts: 4\n",
          "hosts: each of 8 ranks needs one, got 4"),
         (SPEC + "flops: 0\n", "flops: must be above 0"),

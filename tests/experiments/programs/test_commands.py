@@ -429,6 +429,41 @@ def test_numbers_that_there_are_not(text: str, message: str) -> None:
         read(text, "s0.txt", CONTROLLER)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "ternary_table set_ternary 7 1&&&1 1&&&1 => 1 1",
+            "key 'hdr.key.address' must have &&&",
+        ),
+        ("range_table set_range 7 3 1->2 => 2 1", "key 'hdr.key.port' must have -> in it"),
+        ("lpm_table set_lpm 10.0.0.1 => 1", "key 'hdr.key.address' must have / in it, as in BMv2"),
+        ("lpm_table set_lpm 10.0.0.1/33 => 1", "key 'hdr.key.address': .*, got '10.0.0.1 33'"),
+        ("lpm_table set_lpm 10.0.0.999/24 => 1", "key .*: Octet 999 .*, got '10.0.0.999 24'"),
+        ("lpm_table set_lpm 10.0.0.1/24 => 0x1ffffffff", "argument 'value': .*, got '0x1ffffffff'"),
+        ("lpm_table set_lpm 10.0.0.1/24 => five", "argument 'value': .*, got 'five'"),
+    ],
+)
+def test_a_value_that_does_not_fit_has_its_line(line: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"s0.txt:2: {message}"):
+        read(f"# a comment\ntable_add {line}", "s0.txt", TABLES)
+
+
+def test_an_entry_with_the_keys_of_another_has_its_line() -> None:
+    """As of BMv2's DUPLICATE_ENTRY; once deleted, or in another table, it is none."""
+    add = "table_add ternary_table set_ternary 10.0.0.1&&&0xff {}&&&1 1&&&0 => {} {}"
+    first = add.format(1, 1, 1)
+    same_keys = add.replace("10.0.0.1", "0x01").format(3, 2, 1)
+    with pytest.raises(
+        ConfigError, match=r"s0.txt:2: an entry must have keys .*, got those of s0.tx"
+    ):
+        read(f"{first}\n{same_keys}", "s0.txt", TABLES)
+    for between in ("table_delete ternary_table 0", "table_clear ternary_table"):
+        assert len(read(f"{first}\n{between}\n{same_keys}", "s0.txt", TABLES)) == 1
+    for other in (add.format(2, 2, 1), add.format(1, 2, 2)):
+        assert len(read(f"{first}\n{other}", "s0.txt", TABLES)) == 2
+
+
 def test_an_index_outside_of_an_array() -> None:
     register = first(STATEFUL.registers)
     with pytest.raises(ConfigError, match=f"has indices 0 to {register.size - 1}, got 9999"):

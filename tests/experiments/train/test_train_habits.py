@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch.distributed as dist
 from commanding import ROOT, SCRIPTS, train
 from interrupting import heed_interrupts
 
+from ringleaf.experiments.workloads.train import spawning
 from ringleaf.experiments.workloads.train.launch import version_hint
 from ringleaf.experiments.workloads.train.on_cpu import hint
 from ringleaf.experiments.workloads.train.spawning import rank_of
@@ -67,6 +72,47 @@ def test_processes_of_ranks_are_known_by_their_arguments(
     args: tuple[object, ...], kwargs: dict[str, object], rank: int | None
 ) -> None:
     assert rank_of(args, kwargs) == rank
+
+
+@pytest.mark.parametrize("kind", ["Queue", "SimpleQueue"])
+@pytest.mark.parametrize(("rank", "code"), [(0, "rank 0's alone: each rank is a script"), (1, "0")])
+def test_a_queue_has_what_its_rank_has_put_alone(
+    kind: str, rank: int, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another rank would put never comes: rank 0 says so, others end."""
+    monkeypatch.setattr(BaseProcess, "start", BaseProcess.start)
+    spawning._adopt_processes(rank, 2)
+    context = multiprocessing.get_context("fork")
+    queue = getattr(context, kind)()
+    for number in range(2):
+        context.Process(target=put, args=(number, queue)).start()
+
+    assert queue.get() == rank
+    assert "get" in vars(queue)  # else what follows would never end
+    monkeypatch.setattr(spawning, "LONGEST_WAIT_S", 0.01)
+    with pytest.raises(SystemExit) as ended:
+        queue.get()
+    assert code in str(ended.value)
+
+
+def put(rank: int, queue: Any) -> None:
+    queue.put(rank)
+
+
+def test_a_worker_of_a_pool_makes_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is started like any process that is no rank: a loader of data goes on as ever."""
+    started: list[Any] = []
+    monkeypatch.setattr(BaseProcess, "start", started.append)
+    for place in (dist, dist.distributed_c10d):
+        monkeypatch.setattr(place, "init_process_group", place.init_process_group)
+    spawning._adopt_processes(0, 2)
+    process: Any = multiprocessing.Process(target=lambda *given: sum(given), args=(1.5, 2))
+    process.start()
+
+    assert started == [process]
+    assert process._target(*process._args) == 3.5
+    with pytest.raises(RuntimeError, match=r"a rank must be the script itself, .*worker of a pool"):
+        dist.init_process_group("gloo")
 
 
 def test_devices_of_cuda_are_the_cpu(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringleaf.collectives.schedule import Transfer
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Transfer, check
 from ringleaf.core.tensors import Array
 from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.rules import parse_rules
@@ -145,3 +146,14 @@ def test_a_schedule_among_some_nodes_keeps_the_others_out() -> None:
         (3, 1),
         (1, 3),
     }
+
+
+def test_among_some_nodes_scratch_memory_stays_theirs() -> None:
+    """Places 2 and 3 of two ranks are their scratch memory; among 5 nodes these are 5 to 9."""
+    whole = ALGORITHMS["recursivedoubling"].build(2)
+
+    moved = among(whole, (3, 1), 5)
+
+    check(moved)
+    ends = [(row.src, row.dst) for row in moved.rows if isinstance(row, Transfer)]
+    assert ends == [(3, 8), (1, 6), (8, 1), (6, 3)]

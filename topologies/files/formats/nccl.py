@@ -147,6 +147,11 @@ class _Machine:
         gpus = list(pci.all("gpu"))
         if self.is_template and pci.attributes.get("class", "").startswith(GPU_CLASSES):
             gpus = [Element("gpu", pci.line, {})]
+        if len(gpus) > 1:
+            raise ConfigError(
+                f"{self._place(gpus[1])}: <pci> must have one <gpu>, got {len(gpus)}; ranks that "
+                "share a GPU (MPS, MLOPart) are not read"
+            )
         if list(pci.all("nic")) and not gpus:
             return
         bus = pci.attributes.get("busid", "")
@@ -243,11 +248,15 @@ class _Machine:
         return links
 
     def _target(self, element: Element, host: str) -> str:
-        """Return the node that a link leads to: "" if there is none, or else the NVSwitch."""
+        """Return the node that a link leads to: "" if there is none, or else the NVSwitch.
+
+        A link to what the file does not have leads to an NVSwitch if its class says so; without a
+        class, it leads nowhere.
+        """
         target, kind = (element.attributes.get(name, "") for name in ("target", "tclass"))
         if (place := (host, _bus_number(target))) in self.names:
             return self.names[place]
-        if kind.startswith(GPU_CLASSES) or element.name == "pcilink":
+        if not kind or kind.startswith(GPU_CLASSES) or element.name == "pcilink":
             self.missing[target] += 1
             return ""
         if NVSWITCH not in self.rows:

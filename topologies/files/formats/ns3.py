@@ -4,29 +4,39 @@
 11 12 13 14 15                      the switches
 0 11 100Gbps 0.001ms 0              a link: both ends, rate, delay, share of packets lost
 
-SimAI's first line has nodes, GPUs of a server, NVSwitches, switches, links and the kind of GPU.
+SimAI's first line has nodes, GPUs of a server, NVSwitches, switches, links and the kind of GPU;
+PowerTCP's has nodes, switches, those of them that are ToRs, and links. The switches may take
+several lines. Rates and delays are ns-3's: `Gbps` and `GB/s`, `Gib` of 1024; without a unit, bit/s
+and seconds.
 
 Source:
     alibaba-edu/High-Precision-Congestion-Control, simulation/scratch/third.cc; aliyun/SimAI,
-    astra-sim-alibabacloud's inputs/topo/gen_Topo_Template.py.
+    astra-sim-alibabacloud's inputs/topo/gen_Topo_Template.py; inet-tub/ns3-datacenter,
+    examples/PowerTCP; ns-3, src/network/utils/data-rate.cc.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 
-from ringleaf.core.units import format_count, is_whole
+from ringleaf.core.units import PS_PER_S, exact_rate, exact_time, format_count, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
 NVSWITCH = "nvswitch"
+_NUMBER = r"\d+\.?\d{0,30}(?:[eE][+-]?\d{1,2})?"
 _MARK = (
-    r"\A\s*\d+[ \t]+\d+[ \t]+\d+(?:[ \t]+\d+[ \t]+\d+[ \t]+\S+)?[ \t\r]*\n"
-    r"[\d \t\r]*\n\s*\d+[ \t]+\d+[ \t]+[\d.]+[KMGTkmgt]?[bB]"
+    r"\A\s*\d+(?:[ \t]+\d+){2,3}(?:[ \t]+\d+[ \t]+\S+)?[ \t\r]*\n"
+    r"[\d\s]*\n\s*\d+[ \t]+\d+[ \t]+"
+    rf"{_NUMBER}(?:[KMGTkmgt]?i?[bB]|[ \t]+{_NUMBER}[mun]?s\b)"
 )
+_RATE = re.compile(rf"({_NUMBER})(?:([kKMG]?)(i?)([bB])(?:ps|/s))?", re.ASCII)
+_PREFIXES = ("", "K", "M", "G")
 
 
 def read(text: str, where: str) -> NetworkRows:
@@ -45,9 +55,9 @@ def read(text: str, where: str) -> NetworkRows:
     ]
     if len(lines) < 2:
         raise ConfigError(f"{where}: must have a line of counts, one of switches, and links")
-    (_, counts), (line, switches), *rest = lines
-    nodes, nvswitches, stated = _counts(counts, where)
-    _check_whole(switches, f"{where} line {line}")
+    (_, counts), *rest = lines
+    nodes, nvswitches, listed, stated = _counts(counts, where)
+    switches, rest = _switches(rest, listed, where)
     rest, after = rest[:stated], rest[stated:]
     links = [_link(words, f"{where} line {number}", number) for number, words in rest]
     first = {end: each.row.line for each in reversed(links) for end in (each.a, each.b)}
@@ -58,6 +68,8 @@ def read(text: str, where: str) -> NetworkRows:
         for name in sorted(first, key=int)
     ]
     notes = []
+    if len(switches) != listed:
+        notes.append(f"line 1 says {format_count(listed, 'switch')}; {len(switches)} are listed")
     if (nodes, stated) != (len(first), len(rest)):
         notes.append(
             f"line 1 says {format_count(nodes, 'node')} and {format_count(stated, 'link')}; "
@@ -118,16 +130,30 @@ def _with_nics(
     return rows, nics
 
 
-def _counts(words: Sequence[str], where: str) -> tuple[int, int, int]:
-    """Return the numbers of nodes, NVSwitches and links that the first line says."""
+def _counts(words: Sequence[str], where: str) -> tuple[int, int, int, int]:
+    """Return the numbers of nodes, NVSwitches, all switches and links that the first line says."""
     _check_whole(words[:5], f"{where} line 1")
-    if len(words) == 3:
-        return int(words[0]), 0, int(words[2])
+    if len(words) in (3, 4):
+        return int(words[0]), 0, int(words[1]), int(words[-1])
     if len(words) == 6:
-        return int(words[0]), int(words[2]), int(words[4])
+        return int(words[0]), int(words[2]), int(words[2]) + int(words[3]), int(words[4])
     raise ConfigError(
         f"{where} line 1: must have nodes, switches and links, or SimAI's six words, got {words!r}"
     )
+
+
+def _switches(
+    lines: list[tuple[int, list[str]]], count: int, where: str
+) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the numbers of switches, of one line or more, and the lines after them."""
+    names: list[str] = []
+    for at, (line, words) in enumerate(lines):
+        is_over = len(names) >= count or (names and not all(map(is_whole, words)))
+        if words and is_over:
+            return names, lines[at:]
+        _check_whole(words, f"{where} line {line}")
+        names += words
+    return names, []
 
 
 def _link(words: Sequence[str], place: str, line: int) -> LinkRow:
@@ -136,10 +162,26 @@ def _link(words: Sequence[str], place: str, line: int) -> LinkRow:
             f"{place}: must be two nodes, a rate, a delay and a loss, got {' '.join(words)!r:.60}"
         )
     _check_whole(words[:2], place)
-    values = {"rate": words[2], "delay": words[3]}
+    values = {"rate": _rate(words[2]), "delay": _delay(words[3])}
     if len(words) == 5 and words[4].strip("0."):
         values["loss"] = words[4]
     return LinkRow(words[0], words[1], FileRow(line, values))
+
+
+def _rate(word: str) -> str:
+    """Return a rate of ns-3 as ours; what is none, as it is, for a message."""
+    match = _RATE.fullmatch(word)
+    if match is None:
+        return word
+    number, prefix, binary, unit = match.groups(default="")
+    scale = (1024 if binary else 1000) ** _PREFIXES.index(prefix.upper())
+    return exact_rate(round(Fraction(number) * scale * (8 if unit == "B" else 1)))
+
+
+def _delay(word: str) -> str:
+    """Return a time of ns-3 as ours: without a unit, in seconds."""
+    match = re.fullmatch(_NUMBER, word, re.ASCII)
+    return exact_time(round(Fraction(word) * PS_PER_S)) if match else word
 
 
 def _check_whole(words: Sequence[str], place: str) -> None:
