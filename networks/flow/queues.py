@@ -24,7 +24,7 @@ from ringleaf.core.compiled import inline
 from ringleaf.core.units import PS_PER_S
 from ringleaf.core.views import as_floats
 
-MOST_ROUNDS = 100
+MOST_ROUNDS = 25
 CLOSE = 1e-3  # what rates may differ by from a link with a queue
 SCALE = 1e6  # of slopes, whose sums are of whole numbers
 
