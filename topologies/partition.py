@@ -4,8 +4,9 @@ Hosts have a flow to each of their peers, over links. Two hosts are of one class
 kind and if their flows, column by column, are of one class. Two flows are of one class if they are
 of one kind, between hosts of one class each, and cross links of one class each, in order; and if
 that is so of the flows back, too. Two links are of one class if they have one colour and if as many
-flows of each class cross them, as their first, second and so forth. What is true of one member at the beginning then stays true
-of all, however long they share links: the classes' system of equations is the whole one's.
+flows of each class cross them as their first link, as their second, and so forth. What is true of
+one member at the beginning then stays true of all, however long they share links: the classes'
+system of equations is the whole one's.
 
 Source:
     Colour refinement; worklists as of Paige and Tarjan, "Three partition refinement algorithms",

@@ -384,7 +384,10 @@ def meet_changes(words: Words, at: int) -> None:
         link = words[words[at + DIRTY_LINKS_AT] + i]
         words[link_row(words, at, link) + IS_DIRTY_LINK] = 0
         meet_link(words, at, link)
-    words[at + CAME_FLOWS], words[at + CAME_LINKS] = words[at + DIRTY_FLOWS], words[at + DIRTY_LINKS]
+    words[at + CAME_FLOWS], words[at + CAME_LINKS] = (
+        words[at + DIRTY_FLOWS],
+        words[at + DIRTY_LINKS],
+    )
     words[at + DIRTY_FLOWS] = words[at + DIRTY_LINKS] = 0
 
 

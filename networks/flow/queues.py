@@ -6,11 +6,14 @@ as it takes for all rates to fit the links (Mo and Walrand, "Fair End-to-End Win
 Control", IEEE/ACM Transactions on Networking 8(5), 2000). So a flow through several of them has
 less than its max-min share, and so has one whose acknowledgements wait behind data.
 
-Flows whose windows are not used up yet have their max-min shares. A host's flows share its link in
-turns, and leave no queue there. Flows of several priorities have none either: rates are max-min.
+Flows whose windows are not used up yet have at most their max-min shares, and so have all that only
+links of hosts limit: a host's flows share its link in turns, and leave no queue there. Flows of
+several priorities have none either. Where all packets of a link come by another one that is full,
+they wait there; so what comes to a link is what earlier ones let through.
 
 Each queue changes by Newton's method at once with all others, as if the others on the ways of its
-flows changed by as much. That never overshoots by much, and the order of links does not count.
+flows changed by as much. That never overshoots by much, and the order of links does not count. All
+sums are of whole numbers, so that they are exact.
 """
 
 from __future__ import annotations
@@ -44,14 +47,21 @@ def balance(words: Words, at: int) -> bool:
     words[at + n.STAMP] += 1
     words[at + n.MET_FLOWS] = words[at + n.MET_LINKS] = 0
     for i in range(words[filling + f.CAME_LINKS]):
-        words[at + n.FROM_FLOW], words[at + n.FROM_LINK] = words[at + n.MET_FLOWS], words[at + n.MET_LINKS]
+        begin_part(words, at)
         meet_link(words, at, words[words[filling + f.DIRTY_LINKS_AT] + i])
         balance_part(words, at)
     for i in range(words[filling + f.CAME_FLOWS]):
-        words[at + n.FROM_FLOW], words[at + n.FROM_LINK] = words[at + n.MET_FLOWS], words[at + n.MET_LINKS]
+        begin_part(words, at)
         meet_flow(words, at, words[words[filling + f.DIRTY_FLOWS_AT] + i])
         balance_part(words, at)
     return bool(words[at + n.MET_FLOWS] > 0)
+
+
+@inline
+def begin_part(words: Words, at: int) -> None:
+    """Have what is met next be solved apart from what has been met."""
+    words[at + n.FROM_FLOW] = words[at + n.MET_FLOWS]
+    words[at + n.FROM_LINK] = words[at + n.MET_LINKS]
 
 
 @inline
@@ -94,7 +104,7 @@ def balance_part(words: Words, at: int) -> None:
 
 @inline
 def is_called_for(words: Words, at: int) -> bool:
-    """Return whether there are queues at links met, or a flow that was solved again calls for one."""
+    """Return whether links met have queues, or a flow that was solved again calls for one."""
     filling = words[at + n.FILLING_AT]
     for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
         link = words[words[at + n.MET_LINKS_AT] + i]
@@ -216,9 +226,9 @@ def is_of_one_level(words: Words, at: int) -> bool:
         first = words[row + f.FIRST_ENTRY]
         for entry in range(first, first + words[row + f.ENTRY_COUNT]):
             there = f.entry_row(words, filling, entry)
-            number = words[there + f.LINK]
-            if words[n.link_at(words, at, number) + n.LINK_STAMP] != words[at + n.STAMP] or entry == first:
-                link = f.link_row(words, filling, number)
+            here = n.link_at(words, at, words[there + f.LINK])
+            if entry == first or words[here + n.LINK_STAMP] != words[at + n.STAMP]:
+                link = f.link_row(words, filling, words[there + f.LINK])
                 alone = min(alone, floats[link + f.CAPACITY])
         floats[mine + n.ALONE] = alone
     return True
@@ -276,6 +286,10 @@ def wish(words: Words, at: int) -> None:
         most = floats[mine + n.ALONE]
         if not words[mine + n.HAS_WINDOW]:
             most = floats[f.flow_row(words, filling, flow) + f.RATE]
+        if words[mine + n.AGENT] == 0:  # switches add it up: it has no window of packets
+            floats[mine + n.WISH] = floats[mine + n.FITTING] = most
+            floats[mine + n.SLOPE] = 0.0
+            continue
         floats[mine + n.WAIT_PS] = 0.0
         words[mine + n.WAITS] = 0
         add_waits(words, at, mine, flow)
@@ -284,7 +298,9 @@ def wish(words: Words, at: int) -> None:
         by_window = words[mine + n.WINDOW] * PS_PER_S / around_ps
         rate = f.whole(min(by_window, most))
         floats[mine + n.WISH] = floats[mine + n.FITTING] = rate
-        floats[mine + n.SLOPE] = np.floor(by_window / around_ps * max(words[mine + n.WAITS], 1) * SCALE)
+        floats[mine + n.SLOPE] = np.floor(
+            by_window / around_ps * max(words[mine + n.WAITS], 1) * SCALE
+        )
 
 
 @inline
@@ -361,8 +377,9 @@ def adjust(words: Words, at: int) -> float:
         here = n.link_at(words, at, link)
         if words[here + n.IS_OF_HOST]:
             continue
-        room, before_ps = floats[f.link_row(words, filling, link) + f.CAPACITY], floats[here + n.QUEUE_PS]
-        over, queue_ps = floats[here + n.SUM] - room, 0.0
+        room = floats[f.link_row(words, filling, link) + f.CAPACITY]
+        before_ps, queue_ps = floats[here + n.QUEUE_PS], 0.0
+        over = floats[here + n.SUM] - room
         if floats[here + n.FALL] > 0:
             queue_ps = max(0.0, np.floor(before_ps + over / floats[here + n.FALL] * SCALE))
         if max(before_ps, queue_ps) > 0:

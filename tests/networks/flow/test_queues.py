@@ -103,7 +103,9 @@ def test_packets_wait_at_the_first_of_two_links_only() -> None:
 
 def test_short_messages_share_links_alike() -> None:
     """A message of less than two windows ends before queues settle."""
-    rows = [Transfer(0, *ends, chunk, Op.COPY) for chunk, ends in enumerate(((0, 6), (1, 3), (4, 7)))]
+    rows = [
+        Transfer(0, *ends, chunk, Op.COPY) for chunk, ends in enumerate(((0, 6), (1, 3), (4, 7)))
+    ]
     schedule = Schedule(Collective.BROADCAST, "copies", len(HOSTS), 3, rows)
     network = FlowNetwork(row(), NetworkOptions(has_data=False))
     elements = 3 * 60 * 1024
