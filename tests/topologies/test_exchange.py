@@ -101,9 +101,9 @@ def _unordered(
         crossing: list[list[object]] = [[] for _ in link]
         for i, own in enumerate(flows):
             for c, flow in enumerate(own):
-                for e in ways[i, c]:
+                for place, e in enumerate(ways[i, c]):
                     if e >= 0:
-                        crossing[e].append(flow)
+                        crossing[e].append((flow, place))
         hosts_seen = [(host[i], tuple(sorted(map(repr, own)))) for i, own in enumerate(flows)]
         links_seen = [(link[e], tuple(sorted(map(repr, own)))) for e, own in enumerate(crossing)]
         new_host, new_link = _named(hosts_seen), _named(links_seen)
@@ -127,8 +127,8 @@ def test_a_fat_tree_has_flows_within_a_switch_a_pod_and_beyond() -> None:
         (4, 12),
     ]
     assert (partition.back == np.arange(3)).all()
-    # Hosts' links up, and down; those of lower tiers and of upper ones, each as full both ways.
-    assert sorted(np.bincount(partition.of_link)) == [16, 16, 32, 32]
+    # Hosts' links, those of the lower tier, and of the upper one; each up and down.
+    assert sorted(np.bincount(partition.of_link)) == [16] * 6
 
 
 def test_hosts_that_all_differ_are_not_worth_classes() -> None:
