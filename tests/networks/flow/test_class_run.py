@@ -142,6 +142,8 @@ def check_same(whole: RunResult, by_classes: RunResult) -> None:
 @example("leafspine,leaves=4,spines=2,hosts=4", "blueconnect", 5000, 1, True, 4, 1)
 @example("fattree,k=4", "tree", 40_000, 0, True, None, 0)  # differs if rates are thirds
 @example("fattree,k=4,edge=2", "tree", 40_000, 0, True, None, 48)
+@example("torus2d,x=4,y=4", "alltoall", 40_000, 0, False, None, 0)  # crosses classes twice
+@example("torus2d,x=4,y=4", "alltoall", 40_000, 0, False, 4, 0)
 def test_all_ranks_have_the_times_of_the_whole_network(
     topo: str,
     name: str,

@@ -15,7 +15,8 @@ from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_g
 
 DELAY_PS, BYTE_PS = 1_000_000, 80  # of each link, of 100 Gbit/s
 FRAME, ANSWER = 4096 + 82, 86
-WINDOW_PS = 32 * FRAME * BYTE_PS  # the time that a link takes for a window
+WINDOW = 32
+WINDOW_PS = WINDOW * FRAME * BYTE_PS  # the time that a link takes for one
 SIZE_BYTES = 8 << 20
 SIZE_PS = SIZE_BYTES // 4096 * FRAME * BYTE_PS
 
@@ -39,7 +40,7 @@ def ends_us(*ends: tuple[int, int], packets: bool = False) -> list[float]:
     """When each of some messages of `SIZE_BYTES` is there, in microseconds."""
     rows = [Transfer(0, src, dst, chunk, Op.COPY) for chunk, (src, dst) in enumerate(ends)]
     schedule = Schedule(Collective.BROADCAST, "copies", len(HOSTS), len(ends), rows)
-    options = NetworkOptions(has_data=False, queue_bytes=1 << 30)
+    options = NetworkOptions(has_data=False, queue_bytes=1 << 30, window=WINDOW)
     network = (VirtualNetwork if packets else FlowNetwork)(row(), options)
     arrays = network.arrays(SIZE_BYTES // 4 * len(ends), schedule=schedule)
     finish_ps = network.run(schedule, arrays).finish_ps
@@ -107,7 +108,7 @@ def test_short_messages_share_links_alike() -> None:
         Transfer(0, *ends, chunk, Op.COPY) for chunk, ends in enumerate(((0, 6), (1, 3), (4, 7)))
     ]
     schedule = Schedule(Collective.BROADCAST, "copies", len(HOSTS), 3, rows)
-    network = FlowNetwork(row(), NetworkOptions(has_data=False))
+    network = FlowNetwork(row(), NetworkOptions(has_data=False, window=WINDOW))
     elements = 3 * 60 * 1024
 
     finish_ps = network.run(schedule, network.arrays(elements, schedule=schedule)).finish_ps
