@@ -40,17 +40,17 @@ def versions() -> dict[str, str]:
 
 def git_commit(root: Path = Path(__file__).parent) -> str | None:
     """Return the commit of a folder, with `+` appended if files differ; None outside git."""
+    about = ("status", "--porcelain=v2", "--branch", "--no-ahead-behind", "-uno")
     try:
-        commit = _git(root, "rev-parse", "HEAD")
-        return commit + ("+" if _git(root, "status", "--porcelain", "-uno") else "")
+        lines = subprocess.run(
+            ("git", "-C", str(root), *about), check=True, capture_output=True, text=True
+        ).stdout.splitlines()
     except (OSError, subprocess.CalledProcessError):
         return None
-
-
-def _git(root: Path, *arguments: str) -> str:
-    return subprocess.run(
-        ("git", "-C", str(root), *arguments), check=True, capture_output=True, text=True
-    ).stdout.strip()
+    commit = lines[0].removeprefix("# branch.oid ")
+    if commit == "(initial)":
+        return None
+    return commit + ("+" if any(not line.startswith("# ") for line in lines) else "")
 
 
 def write_config(folder: Path, resolved: Mapping[str, Any], options: Mapping[str, Any]) -> None:

@@ -244,11 +244,11 @@ def test_debug_shows_where_an_error_came_from() -> None:
 
 
 def test_help_names_every_option_and_version_is_shown() -> None:
-    text = ringleaf("run", "--help-all").stdout
+    text = typed("run", "--help-all").stdout
 
     for option in OPTIONS.values():
         assert option.flags.split()[0] in text
-    told = ringleaf("--version").stdout
+    told = typed("--version").stdout
     assert re.fullmatch(r"ringleaf \d+\.\d+\.\d+( \(commit [0-9a-f]{40}\+?\))?\n", told)
 
 
@@ -270,7 +270,8 @@ def test_a_run_does_without_torch_and_blas(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom ringleaf.experiments.commands import cli\n"
         "sys.argv[1:] = ['run', '--topo', 'leafspine,leaves=1,spines=1,hosts=2', '--size', '4K',\n"
-        f"    '--algo', 'ring,switchml,atp,omnireduce', '--out', {str(tmp_path)!r}]\n"
+        "    '--algo', 'ring,switchml,atp,omnireduce', '--figures', 'no',\n"
+        f"    '--out', {str(tmp_path)!r}]\n"
         "try:\n    cli.main()\n"
         "finally:\n    print('torch' in sys.modules, 'scipy.linalg' in sys.modules)"
     )
@@ -321,6 +322,7 @@ def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path) -> None
         "1K",
     ]
     command += ["--max", "64M", "--factor", "2", "--out", str(tmp_path)]
+    command += ["--figures", "no"]
     with subprocess.Popen(
         command,
         cwd=ROOT,

@@ -13,7 +13,7 @@ from scapy.utils import RawPcapNgReader
 from ringleaf.experiments.records.pauses import as_html, tell
 from ringleaf.experiments.runs.python import Result
 
-NETWORK = {"topo": "leafspine,leaves=1,spines=0,hosts=4", "delay": "100ns"}
+NETWORK = {"topo": "leafspine,leaves=1,spines=0,hosts=4", "delay": "100ns", "figures": "no"}
 MODEL = "name: small\nlayers: [{elements: 60000, forward: 2us, backward: 2us}]\n"
 
 PFC = {"pfc": "16K:8K", "pcap": "yes"}

@@ -22,7 +22,12 @@ from ringleaf.experiments.runs.pool import Pool, PoolWorker, run_here
 from ringleaf.experiments.runs.workers import RunProcesses
 
 CASES: list[dict[str, Any]] = [
-    {"topo": "leafspine,leaves=1,spines=1,hosts=3", "algo": "ring,switchml", "size": size}
+    {
+        "topo": "leafspine,leaves=1,spines=1,hosts=3",
+        "algo": "ring,switchml",
+        "size": size,
+        "figures": "no",
+    }
     for size in ("1K", "2K", "4K", "8K")
 ]
 DATED = ("config.json", "log.txt")  # these say when, and how fast

@@ -99,7 +99,8 @@ def test_every_switch_does_the_same_again(
         folders = sorted(path.parent for path in Path(name).glob("*/trace.yaml"))
         assert folders
         for folder in folders:
-            assert [result.first for result in replay(folder)] == [None] * len(replay(folder))
+            results = replay(folder)
+            assert [result.first for result in results] == [None] * len(results)
             assert changed_files(folder) == []
 
 
