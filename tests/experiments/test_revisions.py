@@ -81,7 +81,10 @@ def test_a_change_of_ringleaf_is_seen_from_the_top_of_its_clone(tmp_path: Path) 
     changed = text.replace('get("switch_delay_ps", 0)', 'get("switch_delay_ps", 0) + 5000')
     assert changed != text
     delays.write_text(changed)
-    options = ("--topo", "leafspine,leaves=1,spines=0,hosts=2", "--algo", "ring", "--size", "64")
+    options = (
+        *("--topo", "leafspine,leaves=1,spines=0,hosts=2", "--algo", "ring", "--size", "64"),
+        *("--figures", "no"),
+    )
 
     here = {"PYTHONPATH": str(clone), "NUMBA_DISABLE_JIT": "1"}
     done = compare(clone, "HEAD", ".", "--threshold", "0.01%", "--", *options, **here)
