@@ -56,7 +56,7 @@ def test_ranks_of_torchrun_start_a_fabric_of_their_own(tmp_path: Path) -> None:
         "print(f'sum {x[0].item()} {ringleaf.time() > 0}\\n', end='')\n"  # in one piece
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(script)]
-    options = f"--algo switchml --compute 0 --out {tmp_path / 'out'}"
+    options = f"--algo switchml --compute 0 --figures no --out {tmp_path / 'out'}"
     environment = os.environ | {"RINGLEAF_TRAIN": options, "OMP_NUM_THREADS": "1"}
 
     done = subprocess.run(
