@@ -110,7 +110,7 @@ control NetReduce(inout headers_t hdr, inout metadata_t meta,
     Aggregation() aggregation;
     ClassSelector() class_selector;
     Forwarding() forwarding;
-    /* A connection of a ring. `slots`, a power of two, is the number of positions under way. */
+    /* A connection of a ring; jobs of one host have UDP ports of their own. `slots`, a power of two, is the number of positions under way. */
     action ring(bit<8> job, bit<24> base, bit<24> slots) {
         meta.job = job;
         meta.position = hdr.bth.psn - base;
@@ -120,6 +120,7 @@ control NetReduce(inout headers_t hdr, inout metadata_t meta,
     table rings {
         key = {
             hdr.ipv4.dst: exact @name("dst");
+            hdr.ports.dst: exact @name("dst_port");
             hdr.bth.dest_qp: exact @name("dest_qp");
         }
         actions = { ring; NoAction; }

@@ -10,7 +10,7 @@ import finsy as fy
 import networkx as nx
 
 from ringleaf.errors import ConfigError
-from ringleaf.ina.netreduce.wire import FROM_PREVIOUS, MOST_WINDOW
+from ringleaf.ina.netreduce.wire import FROM_PREVIOUS, MOST_WINDOW, udp_port
 from ringleaf.ina.switchml import control as switchml
 from ringleaf.ina.switchml.control import SwitchmlJob
 from ringleaf.topologies.addresses import ipv4, mac
@@ -77,7 +77,9 @@ def entities(
 def _ring(graph: nx.Graph[str], job: SwitchmlJob, each: Connection) -> fy.P4TableEntry:
     return fy.P4TableEntry(
         "rings",
-        match=fy.P4TableMatch(dst=ipv4(graph, each.host), dest_qp=WIRE_QP),
+        match=fy.P4TableMatch(
+            dst=ipv4(graph, each.host), dst_port=udp_port(job.number), dest_qp=WIRE_QP
+        ),
         action=fy.P4TableAction("ring", job=job.number, base=each.base, slots=job.slots),
     )
 

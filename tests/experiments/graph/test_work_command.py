@@ -185,7 +185,7 @@ def test_a_goal_schedule_has_the_messages_of_an_algorithm(tmp_path: Path) -> Non
     assert sent == 8 * 2 * 4 * 2 // 2 * 8192 * ring // 2 + 4 * 2 * 49152 * ring // 2 + 16 * 8192
 
 
-@pytest.mark.parametrize("algo", ["switchml", "atp", "halvingdoubling,alltoall"])
+@pytest.mark.parametrize("algo", ["switchml", "atp", "netreduce", "halvingdoubling,alltoall"])
 def test_any_algorithm_adds_up(tmp_path: Path, algo: str) -> None:
     summary, output = run(tmp_path, SPEC, "--algo", algo)
 
