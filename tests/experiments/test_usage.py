@@ -86,7 +86,7 @@ def test_lines_of_options_look_alike(command: str, capsys: pytest.CaptureFixture
 
 
 @given(
-    st.lists(st.text("ab(,.:", min_size=1, max_size=9), min_size=1).map(" ".join),
+    st.lists(st.from_regex(r"\(?[ab]{1,6}[,.:)]?", fullmatch=True), min_size=1).map(" ".join),
     st.integers(12, 40),
 )
 def test_a_text_is_cut_between_words(text: str, room: int) -> None:
