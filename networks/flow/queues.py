@@ -88,7 +88,7 @@ def balance_part(words: Words, at: int) -> None:
     meet_all(words, at)
     if not is_called_for(words, at):
         keep(words, at)
-    elif not is_of_one_level(words, at):
+    elif not may_have_queues(words, at):
         clear(words, at)
         keep(words, at)
     else:
@@ -212,14 +212,18 @@ def meet_link(words: Words, at: int, link: int) -> None:
 
 
 @inline
-def is_of_one_level(words: Words, at: int) -> bool:
-    """Return whether all flows met have the same priority; find what each may have alone."""
+def may_have_queues(words: Words, at: int) -> bool:
+    """Return whether flows met are of one priority and alone at their hosts.
+
+    What each may have alone is found meanwhile.
+    """
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
     level = f.NONE
     for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
         flow = words[words[at + n.MET_FLOWS_AT] + i]
         row, mine = f.flow_row(words, filling, flow), n.flow_at(words, at, flow)
-        if level not in (f.NONE, words[row + f.LEVEL]):
+        is_like_others = level in (f.NONE, words[row + f.LEVEL])
+        if not is_like_others or not is_alone(words, at, flow):
             return False
         level = words[row + f.LEVEL]
         alone = np.inf
@@ -232,6 +236,17 @@ def is_of_one_level(words: Words, at: int) -> bool:
                 alone = min(alone, floats[link + f.CAPACITY])
         floats[mine + n.ALONE] = alone
     return True
+
+
+@inline
+def is_alone(words: Words, at: int, flow: int) -> bool:
+    """Return whether a flow's host sends nothing else; switches' sums are as if it did not."""
+    filling = words[at + n.FILLING_AT]
+    if words[n.flow_at(words, at, flow) + n.AGENT] == 0:
+        return True
+    own = f.entry_row(words, filling, words[f.flow_row(words, filling, flow) + f.FIRST_ENTRY])
+    is_only = words[own + f.NEXT] == f.NONE and words[own + f.PREVIOUS] == f.NONE
+    return bool(is_only and f.times(words, own) == 1)
 
 
 @inline
