@@ -6,10 +6,10 @@ as it takes for all rates to fit the links (Mo and Walrand, "Fair End-to-End Win
 Control", IEEE/ACM Transactions on Networking 8(5), 2000). So a flow through several of them has
 less than its max-min share, and so has one whose acknowledgements wait behind data.
 
-Flows whose windows are not used up yet have at most their max-min shares, and so have all that only
-links of hosts limit: a host's flows share its link in turns, and leave no queue there. Flows of
-several priorities have none either. Where all packets of a link come by another one that is full,
-they wait there; so what comes to a link is what earlier ones let through.
+Flows whose windows are not used up yet have at most their max-min shares. Where flows of several
+priorities meet, or those of a host that sends several messages in turns, all have max-min shares:
+each such message has little in flight until queues are long. Where all packets of a link come by
+another one that is full, they wait there; so what comes to a link is what earlier ones let through.
 
 Each queue changes by Newton's method at once with all others, as if the others on the ways of its
 flows changed by as much. That never overshoots by much, and the order of links does not count. All
