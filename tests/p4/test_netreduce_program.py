@@ -49,7 +49,7 @@ def node(parent: int = 0) -> Switch:
         entries += [
             fy.P4TableEntry(
                 "rings",
-                match=fy.P4TableMatch(dst=address(port), dest_qp=QP),
+                match=fy.P4TableMatch(dst=address(port), dst_port=PORT, dest_qp=QP),
                 action=fy.P4TableAction("ring", job=JOB, base=base, slots=SLOTS),
             ),
             fy.P4TableEntry(
@@ -177,3 +177,12 @@ def test_other_packets_are_forwarded_as_they_are() -> None:
             ((port, data),) = out
             assert port == 2
             assert data[42:] == other[42:]
+
+
+def test_packets_to_another_job_s_port_are_not_of_the_ring() -> None:
+    root = node()
+
+    for port in BASES:
+        to_ring = Ether(packet(port, 1))
+        to_ring[UDP].dport, to_ring[UDP].chksum = PORT + 1, 0
+        assert [to for to, _ in root.process(before(port), bytes(to_ring))] == [port]
