@@ -88,8 +88,8 @@ EXTRA_WORDS = 2
 def make_extras(store: Store, at: int) -> None:
     """Give the worker at `at` its slots' words."""
     own = at + AGENT_WORDS
-    words = store.arena.words
-    words[own + EXTRAS_AT] = store.allocate("words", EXTRA_WORDS * int(words[own + SLOTS]))
+    extras_at = store.allocate("words", EXTRA_WORDS * int(store.arena.words[own + SLOTS]))
+    store.arena.words[own + EXTRAS_AT] = extras_at
 
 
 @inline

@@ -117,6 +117,7 @@ class Store:
             # Doubling makes the copying of all allocations together linear in their size.
             new = _zeros(2 * self._used[array], old.dtype)
             new[: old.size] = old
+            old.flags.writeable = False  # who writes there has kept it too long
             self._put(array, new)
         return offset
 
