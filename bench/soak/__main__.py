@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -128,6 +129,7 @@ def _soak(tally: SoakTally, is_over: Callable[[], bool], jobs: int) -> None:
 
 
 _GOOD = ("ok", "ended", "refused")  # as `trial.GOOD`, which takes long to load
+CRASH = "crash"
 _SHRUNK = 3  # failing cases are made smaller, then only counted
 
 Found = list[tuple[str, str, str]]
@@ -141,18 +143,46 @@ def _findings(seed: int, is_over: Callable[[], bool], jobs: int) -> Iterator[tup
                 return
             yield number, try_number(seed, number)
         return
+    numbers = count()
+    while lost := (yield from _by_processes(seed, numbers, is_over, jobs)):
+        for number in lost:
+            yield number, apart(try_number, seed, number)
+
+
+def _by_processes(
+    seed: int, numbers: Iterator[int], is_over: Callable[[], bool], jobs: int
+) -> Generator[tuple[int, Found], None, list[int]]:
+    """Yield as `_findings`; return the numbers of cases whose results a process lost that died."""
     from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+    from concurrent.futures.process import BrokenProcessPool
 
     with safe_path(), ProcessPoolExecutor(jobs) as pool:
-        numbers = count()
-        waiting = {pool.submit(try_number, seed, n): n for n in islice(numbers, 2 * jobs)}
-        while waiting:
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)  # one may take long
-            for future in done:
-                yield waiting.pop(future), future.result()
-                if not is_over():
-                    number = next(numbers)
-                    waiting[pool.submit(try_number, seed, number)] = number
+        first = islice(numbers, 0 if is_over() else 2 * jobs)
+        waiting = {pool.submit(try_number, seed, n): n for n in first}
+        try:
+            while waiting:
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)  # one may take long
+                for future in done:
+                    findings = future.result()
+                    yield waiting.pop(future), findings
+                    if not is_over():
+                        number = next(numbers)
+                        waiting[pool.submit(try_number, seed, number)] = number
+        except BrokenProcessPool:
+            return sorted(waiting.values())
+    return []
+
+
+def apart(function: Callable[..., Found], *arguments: object) -> Found:
+    """Return a case's findings by a process of its own, which may crash."""
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    with safe_path(), ProcessPoolExecutor(1) as pool:
+        try:
+            return pool.submit(function, *arguments).result()
+        except BrokenProcessPool:
+            return [(CRASH, "case", "its process died")]
 
 
 def try_number(seed: int, number: int) -> Found:
@@ -230,7 +260,8 @@ def follow(case: AnyCase, way: Iterable[int]) -> AnyCase:
 
 
 def _say_smallest(case: AnyCase, seed: int, what: str) -> None:
-    way = shrink(case, lambda each: any(end == what for end, _, _ in try_plain(each)))
+    attempt = partial(apart, try_plain) if what == CRASH else try_plain
+    way = shrink(case, lambda each: any(end == what for end, _, _ in attempt(each)))
     smallest = follow(case, way)
     trouble = f", with {smallest.trouble}" if smallest.trouble else ""
     smaller = f" --smaller {','.join(map(str, way))}" if way else ""

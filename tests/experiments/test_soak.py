@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 from random import Random
 
@@ -156,6 +158,26 @@ def test_what_is_wrong_is_told_with_the_command_that_repeats_it(
     assert "again: python -m bench.soak --seed 5 --case 0" in printed
     assert tally.bad == [0, 1]
     assert "2 cases, 4 runs" in tally.line()
+
+
+def die_in_case_2(_seed: int, number: int) -> list[tuple[str, str, str]]:
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [("ok", f"case {number}", "")]
+
+
+def test_a_case_whose_process_dies_is_told_and_no_other_one_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command, "try_number", die_in_case_2)
+    seen: dict[int, str] = {}
+
+    for number, [(what, _, _)] in command._findings(1, lambda: len(seen) >= 9, jobs=2):
+        seen[number] = what
+
+    assert sorted(seen) == list(range(len(seen)))
+    assert seen == {number: "crash" if number == 2 else "ok" for number in seen}
+    assert len(seen) >= 9
 
 
 def test_pauses_are_drawn_for_cases_of_each_kind_without_what_they_exclude() -> None:
