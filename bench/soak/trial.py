@@ -74,12 +74,15 @@ class Worn:
         self.leaked = 0
         self.trims = 0
         self.runs = 0
+        self.lost_before = False
+        self._lost = False
         self.disturbed: list[Disturbance] = []
 
     def begin(self) -> Worn:
         """Begin a measurement, which may be of several runs; return the network."""
         self.leaked = self.trims = 0
         self.disturbed = []
+        self.lost_before = self._lost
         return self
 
     @property
@@ -105,6 +108,7 @@ class Worn:
         outcome = self._network.run(schedule, arrays, tell, disturbances=trouble)
         self.leaked += self._network.drain()
         self.trims += outcome.trims
+        self._lost = self._lost or bool(outcome.lost or outcome.drops)
         return outcome
 
     def close(self) -> None:
@@ -280,6 +284,8 @@ def _judge(measurement: Measurement, where: str, network: Worn, spec: Collective
         or network.disturbed
         or spec.network_faults
         or (spec.circuits and not spec.circuits.keeps_order)
+        # A host that an answer with credit never reached begins late, and others wait for its part.
+        or (network.lost_before and row.algo in SYSTEMS)
     )
     if calm and row.retransmissions:
         return Finding("resent", where, f"{row.retransmissions} packets, and none was lost")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ringleaf
-from bench.soak.cases import Disturbances
+from bench.soak.cases import Disturbances, SoakCase
 from bench.soak.job_cases import SoakJobs, TeamRound, TeamTraining, TrainingTeam
 from bench.soak.job_trial import try_jobs
+from bench.soak.trial import try_case
 
 
 def test_panamas_workers_with_different_windows_do_not_take_waiting_packets_for_lost() -> None:
@@ -44,3 +45,12 @@ def test_what_a_switch_has_added_may_go_on_by_the_shorter_way_of_another_worker(
     row = ringleaf.run(topo=topo, algo="esa", size=168, routes="ksp:4", seed=139129).rows[0]
 
     assert row.bound_ps == row.time_ps
+
+
+def test_a_host_that_has_lost_credit_makes_others_send_again_in_the_next_run() -> None:
+    """Those that begin in time have a NAK for their probes: there is no sum without its part."""
+    sizes = "12276,580,65536,260,252"
+    given = {"topo": "torus3d,x=2,y=2,z=2", "algo": "netreduce", "size": sizes, "loss": "2%"}
+    case = SoakCase(525, {**given, "seed": "270768"}, Disturbances())
+
+    assert [each.what for each in try_case(case)] == ["ok"] * 5
