@@ -61,13 +61,18 @@ class Executors:
                 f"run: a schedule with scratch memory needs float32 or int32, got {dtype}"
             )
         self.at = store.allocate("words", self._places.total) if at is None else at
+        regions_at = range(self._places.regions)
+        self.blocks = [self.at + number * x.OPERATION_WORDS for number in regions_at]
+        """The addresses of the operation's blocks, by region."""
         words = self._words()
         places, start = self._places, self.at
         words[: places.chunks] = words[places.parts :] = 0  # `prepare` writes chunks anew
         blocks = self._table(0, places.regions, x.OPERATION_WORDS)
         blocks[:, x.ITEM_BYTES] = dtype.itemsize
         kind = OTHER if by_callback else kind_of(dtype)
-        blocks[:, x.ELEMENT] = kind if has_data else NOTHING
+        self.element = kind if has_data else NOTHING
+        """How elements are added and copied (`arithmetic`)."""
+        blocks[:, x.ELEMENT] = self.element
         blocks[:, x.EDGES_AT] = start + places.edges
         blocks[:, x.OWN_CHUNKS] = plans.own_chunks
         stacks = np.arange(places.regions) * places.stack_words
@@ -82,11 +87,6 @@ class Executors:
     def nodes(self) -> int:
         """The number of nodes."""
         return self.plans.nodes
-
-    @property
-    def blocks(self) -> list[int]:
-        """The addresses of the operation's blocks, by region."""
-        return [self.at + number * x.OPERATION_WORDS for number in range(self._places.regions)]
 
     def region(self, node: int) -> int:
         """Return the region that has a node."""
