@@ -161,7 +161,8 @@ class CollectiveOperation:
     def end_ps(self) -> int:
         """The time of the last report to its nodes; if it is done, that at which it ended."""
         words = self._store.arena.words
-        return max(int(words[self.executors.executor(node) + x.NOW_PS]) for node in self.nodes)
+        first = self.executors.executor(0) + x.NOW_PS
+        return max(words.item(first + node * x.EXECUTOR_WORDS) for node in self.nodes)
 
     def end(self, node: int, now_ps: int) -> None:
         """Note that a node has done its part, in a process of its own."""

@@ -55,6 +55,14 @@ class Arena(NamedTuple):
         """The address of `addresses`."""
         return self.addresses.item(-1)
 
+    @property
+    def memory_address(self) -> int:
+        """The address of `memory`."""
+        return self.addresses.item(_MEMORY)
+
+
+_MEMORY = Arena._fields.index("memory")
+
 
 def _with_addresses(*arrays: npt.NDArray[Any]) -> Arena:
     addresses = np.array([array.ctypes.data for array in arrays] + [0], np.int64)

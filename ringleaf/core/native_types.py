@@ -39,7 +39,7 @@ class Type:
 
     @cached_property
     def outcome(self) -> Any:
-        """C's type of what a call writes: its `result` of this type, and then a pointer to an error."""
+        """What a call writes, in C: its `result` of this type, then a pointer to an error."""
         fields = [("result", self.c_types[0]), ("error", ctypes.c_void_p)]
         return type("Outcome", (ctypes.Structure,), {"_fields_": fields})
 
