@@ -8,8 +8,10 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from typing import NoReturn
 
 from ringleaf.core import interrupts, light_networkx
+from ringleaf.core.ending import end_process
 
 
 def main() -> None:
@@ -30,5 +32,15 @@ def _kept(words: list[str]) -> AbstractContextManager[None]:
     return kept(words[0])
 
 
+def command() -> NoReturn:
+    """Run the `ringleaf` command, and end the process."""
+    status = 0
+    try:
+        main()
+    except SystemExit as error:
+        status = int(error.code or 0)
+    end_process(status)
+
+
 if __name__ == "__main__":
-    main()
+    command()

@@ -127,7 +127,7 @@ def become(request: dict[str, Any]) -> int:
     if not request["drawn"]:
         from ringleaf.experiments.runs import drawing, perform
 
-        setattr(perform, "drawer", lambda: None)  # noqa: B010
+        setattr(perform, "drawer", lambda _: None)  # noqa: B010
         drawing.redraw = lambda *_, **__: []
     if request["words"][0] == "train":
         prepare_training()

@@ -34,7 +34,7 @@ def test_a_command_prints_what_the_page_shows(
 ) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(perform, "drawer", lambda _: None)
     monkeypatch.setattr(drawing, "redraw", write_nothing)
 
     with pytest.raises(SystemExit) as exited:

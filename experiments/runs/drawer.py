@@ -33,11 +33,15 @@ class Drawer:
 
     It has a session of its own, so Ctrl-C interrupts only the run, which still has its results
     drawn. If the run is killed, or ends before it has begun, the kernel ends the process.
+
+    Args:
+        kind: The kind of workload whose modules it imports before it is asked to draw.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str = "collective") -> None:
+        module, parent = "ringleaf.experiments.runs.drawer", str(os.getpid())
         self._process = subprocess.Popen(
-            (sys.executable, "-P", "-m", "ringleaf.experiments.runs.drawer", str(os.getpid())),
+            (sys.executable, "-P", "-m", module, parent, kind),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -75,11 +79,11 @@ _early: list[Drawer] = []
 """The process that was started with the command, until its run has it."""
 
 
-def drawer() -> Drawer | None:
-    """Return a process that draws, or none on a machine with one core."""
+def drawer(kind: str = "collective") -> Drawer | None:
+    """Return a process that draws a kind of workload, or none on a machine with one core."""
     if _early:
         return _early.pop()
-    return Drawer() if count_cores() > 1 else None
+    return Drawer(kind) if count_cores() > 1 else None
 
 
 @contextmanager
@@ -101,17 +105,12 @@ def started_early() -> Iterator[None]:
 _NEW_OBJECTS = 200_000
 """New objects before Python looks for garbage: by default it did so all the time it drew."""
 
-_USUAL = (
-    *(
-        f"experiments.workloads.collective.{name}"
-        for name in ("kind", "results", "figures", "page")
-    ),
-    *("experiments.figures.looks", "topologies.draw"),
-)
-"""Modules that draw most runs; those of other workloads are imported when it is one of them."""
+_OF_ALL = ("experiments.figures.looks", "topologies.draw")
+_OF_KIND = ("kind", "results", "figures", "page")
+"""Modules that draw a run. A kind may have others, which are imported when it is drawn."""
 
 
-def serve(source: IO[str], sink: IO[str]) -> None:
+def serve(source: IO[str], sink: IO[str], kind: str = "collective") -> None:
     """Get ready to draw, read the name of a run directory, draw it, and write the files' names.
 
     An input that ends before the name ends this, too.
@@ -121,8 +120,9 @@ def serve(source: IO[str], sink: IO[str]) -> None:
     from ringleaf.experiments.runs.drawing import redraw
 
     warm_up()
-    for name in _USUAL:
-        import_module(f"ringleaf.{name}")
+    for name in (*(f"experiments.workloads.{kind}.{part}" for part in _OF_KIND), *_OF_ALL):
+        with suppress(ModuleNotFoundError):
+            import_module(f"ringleaf.{name}")
     gc.freeze()  # all of this stays: the search for garbage, and forks, leave it alone
     line = source.readline()
     if line:
@@ -135,6 +135,6 @@ if __name__ == "__main__":
     die_with_parent(int(sys.argv[1]))
     light_networkx.install()
     with kept("drawer"):
-        serve(sys.stdin, sys.stdout)
+        serve(sys.stdin, sys.stdout, *sys.argv[2:])
         sys.stdout.flush()
     os._exit(0)  # the run waits for the end, and to take all apart takes a while

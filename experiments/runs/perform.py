@@ -45,7 +45,7 @@ def perform_one(request: RunRequest, emit: Emit, **own: Any) -> Results:
         RingleafError: If an option, the topology or the network does not allow it.
     """
     has_drawer = not request.spec.is_live and request.spec.figures
-    with (drawer() if has_drawer else None) or nullcontext() as beside:
+    with (drawer(request.kind.name) if has_drawer else None) or nullcontext() as beside:
         from ringleaf.experiments.runs import session  # imports the networks meanwhile
 
         return session.run(request, emit=emit, beside=beside, **own)

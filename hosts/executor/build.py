@@ -23,6 +23,10 @@ Rows = npt.NDArray[np.int64]
 
 _LINE = 8  # words of a line of the cache
 
+_MOST_KEPT = 1 << 16
+"""The most words whose state at the start is kept. For fewer, NumPy's calls take longest, so an
+operation that is started again copies them; for more, a copy would be memory."""
+
 
 class Executors:
     """The executors of all nodes of an operation, which can be started again and again.
@@ -61,13 +65,18 @@ class Executors:
                 f"run: a schedule with scratch memory needs float32 or int32, got {dtype}"
             )
         self.at = store.allocate("words", self._places.total) if at is None else at
+        regions_at = range(self._places.regions)
+        self.blocks = [self.at + number * x.OPERATION_WORDS for number in regions_at]
+        """The addresses of the operation's blocks, by region."""
         words = self._words()
         places, start = self._places, self.at
         words[: places.chunks] = words[places.parts :] = 0  # `prepare` writes chunks anew
         blocks = self._table(0, places.regions, x.OPERATION_WORDS)
         blocks[:, x.ITEM_BYTES] = dtype.itemsize
         kind = OTHER if by_callback else kind_of(dtype)
-        blocks[:, x.ELEMENT] = kind if has_data else NOTHING
+        self.element = kind if has_data else NOTHING
+        """How elements are added and copied (`arithmetic`)."""
+        blocks[:, x.ELEMENT] = self.element
         blocks[:, x.EDGES_AT] = start + places.edges
         blocks[:, x.OWN_CHUNKS] = plans.own_chunks
         stacks = np.arange(places.regions) * places.stack_words
@@ -77,16 +86,13 @@ class Executors:
         self._write_executors()
         self._write_streams()
         self._write_planned()
+        self._start: tuple[list[int], Words] | None = None
+        """The staging of the last `prepare`, and the words from the executors on to the parts."""
 
     @property
     def nodes(self) -> int:
         """The number of nodes."""
         return self.plans.nodes
-
-    @property
-    def blocks(self) -> list[int]:
-        """The addresses of the operation's blocks, by region."""
-        return [self.at + number * x.OPERATION_WORDS for number in range(self._places.regions)]
 
     def region(self, node: int) -> int:
         """Return the region that has a node."""
@@ -107,6 +113,7 @@ class Executors:
             agents: By node, the block of the host's rc agent.
             queue_pairs: By stream, but for local work, the number of the agent's queue pair.
         """
+        self._start = None
         self._table(self._places.executors, self.nodes, x.EXECUTOR_WORDS)[:, x.AGENT] = agents
         self._streams()[self.plans.streams.kind != LOCAL, x.QP] = queue_pairs
 
@@ -118,12 +125,27 @@ class Executors:
             staging: By node, the address of memory for its buffers, and its scratch memory; there
                 may be more of them than nodes.
         """
+        places, words = self._places, self._words()
+        for block in range(0, places.executors, x.OPERATION_WORDS):
+            words[block + x.LEFT_NODES] = words[block + x.NEXT_DONE] = words[block + x.FAILED] = 0
+            words[block + x.TOP] = words[block + x.STACK_AT]
+        buffers = list(staging[: self.nodes])
+        if self._start is None or self._start[0] != buffers:
+            self._start = None
+            self._lay_out(np.asarray(buffers, np.int64))
+            if places.planned - places.executors <= _MOST_KEPT:
+                self._start = buffers, words[places.executors : places.planned].copy()
+        else:
+            words[places.executors : places.planned] = self._start[1]
+        if places.count_sums:
+            sums = words[places.sums : places.sums + places.count_sums]
+            sums[:] = self._addresses(places.parts, self._parts())[places.first_sum :]
+        self._table(places.executors, self.nodes, x.EXECUTOR_WORDS)[:, x.ADDRESS] = addresses
+
+    def _lay_out(self, buffers: Column) -> None:
+        """Bring the words from the executors on to the parts to the start of an operation."""
         places = self._places
-        blocks = self._table(0, places.regions, x.OPERATION_WORDS)
-        blocks[:, [x.LEFT_NODES, x.NEXT_DONE, x.FAILED]] = 0
-        blocks[:, x.TOP] = blocks[:, x.STACK_AT]
-        buffers = np.asarray(staging[: self.nodes], np.int64)
-        self._prepare_executors(np.asarray(addresses, np.int64), buffers)
+        self._prepare_executors(buffers)
         self._prepare_streams(buffers)
         chunks = self._table(places.chunks, self.nodes * self.plans.chunks, x.CHUNK_WORDS)
         chunks[:] = 0
@@ -170,20 +192,17 @@ class Executors:
         chunks = np.arange(self.nodes) * plans.chunks
         table[:, x.CHUNKS_AT] = start + places.chunks + chunks * x.CHUNK_WORDS
 
-    def _prepare_executors(self, addresses: Column, buffers: Column) -> None:
+    def _prepare_executors(self, buffers: Column) -> None:
         plans, places = self.plans, self._places
         table = self._table(places.executors, self.nodes, x.EXECUTOR_WORDS)
         table[:, [x.NEXT, x.PREVIOUS, x.CHUNK]] = 0
         table[:, x.SUMS_UNDER_WAY] = 0
         table[:, x.FIRST_REQUEST : x.LEASES_AT + 1] = 0
-        table[:, x.ADDRESS] = addresses
         # Chunks in scratch memory are counted behind the tensor's own, so their offsets begin at
         # its size.
         table[:, x.SCRATCH] = buffers + self._staging.scratch - self._tensor_bytes
         table[:, x.LEFT] = plans.counts()
         table[:, x.SUMS] = plans.counts(slice(plans.first_sum, None))
-        sums = self._words()[places.sums : places.sums + places.count_sums]
-        sums[:] = self._addresses(places.parts, self._parts())[places.first_sum :]
 
     def _write_streams(self) -> None:
         places, streams = self._places, self.plans.streams

@@ -331,7 +331,8 @@ class Endpoints:
 
         Servers' tensors stay as they are: the other process has set them to zero.
         """
-        assert all(tensor.size == executors.plans.elements for tensor in tensors)
+        elements = executors.plans.elements
+        assert all(tensor.size == elements for tensor in tensors)
         executors.prepare([self.memory.address(tensor) for tensor in tensors], staging)
         return CollectiveOperation(
             self._store,

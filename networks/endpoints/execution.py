@@ -78,10 +78,12 @@ class Execution:
     @property
     def reports(self) -> int:
         """The number of agents' reports so far."""
-        return sum(int(self._store.arena.words[at + d.REPORTS]) for at in self.drivers)
+        words = self._store.arena.words
+        return sum(words.item(at + d.REPORTS) for at in self.drivers)
 
     def _most(self, word: int) -> int:
-        return max(int(self._store.arena.words[at + word]) for at in self.drivers)
+        words = self._store.arena.words
+        return max(words.item(at + word) for at in self.drivers)
 
     def set_wake(self, wake: Wake) -> None:
         """Have another handler serve agents from now on."""
@@ -137,18 +139,18 @@ class Execution:
         self._active |= dict.fromkeys(executors.blocks, operation)
         self._make_room()
         connections = self._endpoints.connections
-        words = self._store.arena.words
+        arena, first = self._store.arena, executors.executor(0)
         for at in self.drivers:
-            words[at + d.NOW_PS] = now_ps
+            arena.words[at + d.NOW_PS] = now_ps
         for node in operation.nodes:
-            if words[executors.executor(node) + x.IS_UNDER_WAY]:
+            executor = first + node * x.EXECUTOR_WORDS
+            if arena.words.item(executor + x.IS_UNDER_WAY):
                 continue  # the director has begun it
             connections.prioritise(*place, node, operation.priority, marks=operation.marks)
             connections.encourage(*place, node, operation.gain)
             paced = executors.plans.streams_of(node, SEND) if operation.rate_bps else []
             connections.pace(*place, node, paced, operation.rate_bps)
-            driver = self.drivers[executors.region(node)]
-            d.drive(self._store.arena, driver, executors.executor(node), now_ps)
+            d.drive(arena, self.drivers[executors.region(node)], executor, now_ps)
         if not operation.left:
             self._forget(operation)
 

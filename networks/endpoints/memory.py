@@ -66,7 +66,7 @@ class RegisteredMemory:
         if not array.size:
             return 0  # an empty array has no address
         memory = self._store.arena.memory
-        offset: int = array.ctypes.data - memory.ctypes.data
+        offset: int = array.ctypes.data - self._store.arena.memory_address
         inside = offset >= 0 and offset + array.nbytes <= memory.size
         return offset if inside and array.flags.c_contiguous else None
 

@@ -15,6 +15,7 @@ from ringleaf.core.callbacks import Callback, weakly
 from ringleaf.core.tensors import Array, use_one_thread
 from ringleaf.core.units import format_count
 from ringleaf.hosts.executor import walk
+from ringleaf.hosts.executor.arithmetic import OTHER
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND
 from ringleaf.networks.endpoints.leases import ChunkLeases
@@ -87,14 +88,18 @@ class CollectiveOperation:
         self._tensors = tensors
         self._aggregator = aggregator
         self._combine = combine
-        if any(codec and not isinstance(codec, OnArrays) for codec in executors.plans.codecs):
+        codecs = [codec for codec in executors.plans.codecs if codec is not None]
+        if not all(isinstance(codec, OnArrays) for codec in codecs):
             use_one_thread()
         self._callbacks: list[Callback] = []
-        self._call(x.ENCODE, weakly(self._encode))
-        self._call(x.APPLY, weakly(self._apply))
-        self._call(x.AGGREGATE, weakly(self._aggregate))
+        if codecs:
+            self._call(x.ENCODE, weakly(self._encode))
+        if codecs or executors.element == OTHER:
+            self._call(x.APPLY, weakly(self._apply))
+        if aggregator is not None:
+            self._call(x.AGGREGATE, weakly(self._aggregate))
         self._hear: Hear | None = None
-        self._store.arena.words[np.array(executors.blocks) + x.HEAR] = 0
+        self._write(x.HEAR, 0)
 
     def listen(self, hear: Hear) -> None:
         """Have a function told at once of nodes here; before the start."""
@@ -125,7 +130,13 @@ class CollectiveOperation:
 
     def _call(self, word: int, function: Callable[[int], int]) -> None:
         """Have executors call a function, whose address this word is for."""
-        self._store.arena.words[np.array(self.executors.blocks) + word] = self._address(function)
+        self._write(word, self._address(function))
+
+    def _write(self, word: int, value: int) -> None:
+        """Set a word of all blocks."""
+        words = self._store.arena.words
+        for block in self.executors.blocks:
+            words[block + word] = value
 
     def _address(self, function: Callable[[int], int]) -> int:
         self._callbacks.append(Callback(function, failed=-1))
@@ -139,7 +150,8 @@ class CollectiveOperation:
     @property
     def left(self) -> int:
         """The number of nodes here that have not done their parts."""
-        return int(self._store.arena.words[np.array(self.executors.blocks) + x.LEFT_NODES].sum())
+        words = self._store.arena.words
+        return sum(words.item(block + x.LEFT_NODES) for block in self.executors.blocks)
 
     def finish_ps(self, node: int) -> int:
         """Return the time at which a node had its result."""
@@ -149,7 +161,8 @@ class CollectiveOperation:
     def end_ps(self) -> int:
         """The time of the last report to its nodes; if it is done, that at which it ended."""
         words = self._store.arena.words
-        return max(int(words[self.executors.executor(node) + x.NOW_PS]) for node in self.nodes)
+        first = self.executors.executor(0) + x.NOW_PS
+        return max(words.item(first + node * x.EXECUTOR_WORDS) for node in self.nodes)
 
     def end(self, node: int, now_ps: int) -> None:
         """Note that a node has done its part, in a process of its own."""

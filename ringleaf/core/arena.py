@@ -48,16 +48,25 @@ class Arena(NamedTuple):
     bytes: Bytes  # uint8: packet heads, pcap buffers
     memory: Bytes  # uint8: hosts' registered memory; tensors and payloads live here
     own: Words  # (OWN_WORDS,), int64: what each thread has for itself
-    addresses: Words  # (6,), of the arrays above, for compiled code (`ringleaf/core/native.py`)
+    addresses: Words  # (7,), of the arrays above and this one, for compiled code
 
     @property
     def address(self) -> int:
         """The address of `addresses`."""
-        return self.addresses.ctypes.data
+        return self.addresses.item(-1)
+
+    @property
+    def memory_address(self) -> int:
+        """The address of `memory`."""
+        return self.addresses.item(_MEMORY)
+
+
+_MEMORY = Arena._fields.index("memory")
 
 
 def _with_addresses(*arrays: npt.NDArray[Any]) -> Arena:
-    addresses = np.array([array.ctypes.data for array in arrays], np.int64)
+    addresses = np.array([array.ctypes.data for array in arrays] + [0], np.int64)
+    addresses[-1] = addresses.ctypes.data
     return Arena._make((*arrays, addresses))
 
 

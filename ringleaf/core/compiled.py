@@ -19,7 +19,7 @@ import numpy as np
 
 from ringleaf.core.arena import Arena
 from ringleaf.core.callbacks import FUNCTION
-from ringleaf.core.native_types import ARENA, Signature, int64
+from ringleaf.core.native_types import ARENA, ERROR_AT, Signature, int64
 from ringleaf.core.units import format_count
 
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
@@ -69,7 +69,7 @@ class Compiled:
         self._native: Any = None
         self._frees_python = frees_python
         self._adders = [each.add_to for each in signature.arguments]
-        self._result = signature.result.c_types[0]
+        self._outcome = signature.result.outcome
         if not rare:
             _pending.append(self)
 
@@ -110,18 +110,21 @@ class Compiled:
             TypeError: If values are not of its types.
             RuntimeError: If it fails, which says no more than that: checks come before.
         """
-        if self._native is None:
+        native = self._native
+        if native is None:
             self._prepare()
+            native = self._native
         if len(values) != len(self._adders):
             count = format_count(len(self._adders), "value")
             raise TypeError(f"{self!r}: takes {count}, got {len(values)}")
-        result, error = self._result(), ctypes.c_void_p()
-        words = [ctypes.addressof(result), ctypes.addressof(error)]
+        outcome = self._outcome()
+        at = ctypes.addressof(outcome)
+        words = [at, at + ERROR_AT]
         for add, value in zip(self._adders, values, strict=True):
             add(words, value)
-        if self._native(*words):
+        if native(*words):
             raise RuntimeError(f"{self!r}: failed")
-        return result.value
+        return outcome.result
 
 
 def compiled(signature: Signature, *, nogil: bool = False, rare: bool = False) -> Callable[[F], F]:

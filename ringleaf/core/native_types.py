@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from operator import index
 from typing import Any
@@ -19,6 +20,9 @@ import numpy as np
 from ringleaf.core.arena import Arena
 
 Words = list[Any]  # arguments as C has them
+
+ERROR_AT = ctypes.sizeof(ctypes.c_void_p)
+"""Where the pointer to an error is in what a call writes: no result is longer than a pointer."""
 
 
 class Type:
@@ -32,6 +36,12 @@ class Type:
     def __init__(self, name: str, *c_types: Any) -> None:
         self.name = name
         self.c_types = c_types
+
+    @cached_property
+    def outcome(self) -> Any:
+        """What a call writes, in C: its `result` of this type, then a pointer to an error."""
+        fields = [("result", self.c_types[0]), ("error", ctypes.c_void_p)]
+        return type("Outcome", (ctypes.Structure,), {"_fields_": fields})
 
     def __str__(self) -> str:
         """Return its name."""

@@ -55,6 +55,18 @@ def test_another_process_writes_the_same_bytes(finished: Path, tmp_path: Path) -
     assert contents(there) == contents(finished)
 
 
+@pytest.mark.parametrize("kind", ["graph", "converge", "unknown"])
+def test_a_process_for_another_kind_draws_what_it_is_asked_for(kind: str, finished: Path) -> None:
+    """It has imported what draws that kind, as far as there is such a one."""
+    expected = contents(finished)
+    shutil.rmtree(finished / "figures")
+
+    with Drawer(kind) as helper:
+        assert helper.draw(finished)
+
+    assert contents(finished) == expected
+
+
 def test_a_run_draws_itself_if_the_other_process_has_died(tmp_path: Path) -> None:
     with Drawer() as helper:
         os.kill(helper._process.pid, signal.SIGKILL)

@@ -57,7 +57,7 @@ def first_light(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out figures and the report, which take longer than a small run."""
     monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
-    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(perform, "drawer", lambda _: None)
 
 
 def test_all_algorithms_are_right_and_none_beats_its_bound(

@@ -225,7 +225,7 @@ def test_code_as_it_is_takes_as_long_as_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two runs of this code, by name and by folder."""
-    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(perform, "drawer", lambda _: None)
     monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
     options = ["--topo", "leafspine,leaves=1,spines=1,hosts=3", "--algo", "ring", "--size", "1K"]
     typed("run", *options, "--out", tmp_path).check_returncode()

@@ -17,7 +17,7 @@ NIC = "s13"  # the first of the first machine: after 8 GPUs, an NVSwitch and 4 P
 @pytest.fixture(autouse=True)
 def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
-    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(perform, "drawer", lambda _: None)
 
 
 def test_topologies_name_the_nics(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ SPEC = ROOT / "experiments" / "specs" / "nodes.yaml"
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
-    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(perform, "drawer", lambda _: None)
 
 
 def measured(folder: Path) -> dict[str, dict[str, str]]:

@@ -21,7 +21,7 @@ FAULTS = ("--faults", "s2 down at 6us")
 @pytest.fixture(autouse=True)
 def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
-    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(perform, "drawer", lambda _: None)
 
 
 def test_a_row_and_a_timeline_have_the_times_to_recover(

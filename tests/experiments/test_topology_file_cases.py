@@ -22,7 +22,7 @@ GBPS = 10**9
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
-    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(perform, "drawer", lambda _: None)
 
 
 def ring_us(topo: str, size: str, folder: Path) -> float:

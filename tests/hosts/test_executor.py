@@ -253,3 +253,27 @@ def test_sums_keep_the_order_of_rows() -> None:
     schedule = Schedule(Collective.REDUCE, "star", 4, 1, rows)
     for seed in range(20):
         check(schedule, 50, seed)
+
+
+def test_an_operation_that_starts_again_begins_as_a_new_one() -> None:
+    """Whatever it has left behind, and wherever its tensors and buffers are now."""
+    parts = plans(ALGORITHMS["ring"].build(4), 64)
+    staging = lay_out(parts, 4, ahead_bytes=0)
+    places = [([4096 * node for node in range(4)], [0] * 4), ([64] * 4, [65536] * 4)]
+    expected = []
+    for place in places:
+        store = Store()
+        Executors(store, parts, staging, np.dtype(np.float32)).prepare(*place)
+        expected.append(store.arena.words.tolist())
+    store = Store()
+    again = Executors(store, parts, staging, np.dtype(np.float32))
+
+    for turn in (0, 0, 1, 1, 0):
+        again.prepare(*places[turn])
+        assert store.arena.words.tolist() == expected[turn]
+        words = store.arena.words
+        table = words[again.executor(0) : again.executor(4)].reshape(4, x.EXECUTOR_WORDS)
+        table[:, [x.LEFT, x.FIRST_REQUEST, x.NOW_PS]] = -7
+        for stream in table[:, x.STREAMS_AT].tolist():
+            words[stream + np.array([x.UNDER_WAY, x.NEXT_PLANNED, x.FREE])] = -7
+        words[again.at + x.LEFT_NODES] = 7

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 def tasks(run: CollectiveResults, folder: Path) -> dict[str, Callable[[Path], str]]:
     """Return functions that draw every figure that a run has data for, by name.
 
-    Each is given the files to write, without their suffix, and returns SVG. The longest task is
-    the first one. Links' loads are drawn on the topology, which is built anew, from the run's
+    Each is given the files to write, without their suffix, and returns SVG. The longest tasks come
+    first. Links' loads are drawn on the topology, which is built anew, from the run's
     options and the copy of its file in the run directory.
     """
     figures: dict[str, Callable[[], Figure]] = {}
@@ -65,22 +65,23 @@ def tasks(run: CollectiveResults, folder: Path) -> dict[str, Callable[[Path], st
     graph = _graph_of(run, folder) if panels else nx.Graph()
     if panels:
         figures["links"] = partial(draw_links, run, graph, panels)
-    figures["time"] = partial(draw_time, run)
-    figures["busbw"] = partial(draw_busbw, run)
     if panels and is_large(graph):
         figures["utilisation"] = partial(draw_spread, run, graph, panels)
-    if changed := panels_of(run):
-        figures["circuits"] = partial(draw_circuits, run, changed)
     explained = largest_explained(run)
-    if explained:
-        figures["waterfall"] = partial(draw_waterfalls, explained, run.clock)
     figures |= {
         f"timespace-{row.algo}": partial(draw_time_space, row, run.clock) for row in explained
     }
+    if explained:
+        figures["waterfall"] = partial(draw_waterfalls, explained, run.clock)
+    if changed := panels_of(run):
+        figures["circuits"] = partial(draw_circuits, run, changed)
+    figures["time"] = partial(draw_time, run)
+    figures["busbw"] = partial(draw_busbw, run)
     maps = {} if is_large(graph) else {f"{MAP}{row.algo}": (row, series) for row, series in panels}
-    drawn: dict[str, Callable[[Path], str]] = {}
-    drawn |= {name: partial(_save, draw) for name, draw in figures.items()}
-    return drawn | {name: partial(draw_map, graph, *panel) for name, panel in maps.items()}
+    drawn: dict[str, Callable[[Path], str]] = {
+        name: partial(draw_map, graph, *panel) for name, panel in maps.items()
+    }
+    return drawn | {name: partial(_save, draw) for name, draw in figures.items()}
 
 
 def _save(draw: Callable[[], Figure], stem: Path) -> str:

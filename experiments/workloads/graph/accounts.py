@@ -59,8 +59,9 @@ def length(spans: Iterable[Span]) -> int:
     """Return the time that any of these spans covers."""
     total, until = 0, 0
     for start, end in sorted(spans):
-        total += max(0, end - max(start, until))
-        until = max(until, end)
+        if end > until:
+            total += end - (start if start > until else until)
+            until = end
     return total
 
 
@@ -74,9 +75,10 @@ def spend(replay: WorkReplay) -> list[Spending]:
     whole = end_ps(replay)
     spending = []
     for rank in range(len(replay.times)):
-        computing, on_wire = _spans(replay, rank)
-        busy = length(computing)
-        used = length(computing + [span for spans in on_wire.values() for span in spans])
+        spans = [(times.start_ps, times.end_ps) for times in replay.times[rank]]
+        numbers = replay.matched.meeting_of[rank]
+        busy = length(span for span, number in zip(spans, numbers, strict=True) if number < 0)
+        used = length(spans)
         spending.append(Spending(busy, used - busy, whole - used))
     return spending
 
@@ -106,18 +108,18 @@ def _binned(meetings: Sequence[MatchedWork]) -> KindOf:
 
 
 def _spans(
-    replay: WorkReplay, rank: int, kind_of: KindOf = _kind
-) -> tuple[list[Span], dict[_Kind, list[Span]]]:
-    """Return a rank's computations, and its meetings by kind."""
-    matched = replay.matched
+    replay: WorkReplay, rank: int, kinds: Sequence[int]
+) -> tuple[list[Span], dict[int, list[Span]]]:
+    """Return a rank's computations, and its meetings by their kinds' numbers."""
     computing: list[Span] = []
-    on_wire: dict[_Kind, list[Span]] = {}
-    for number, times in zip(matched.meeting_of[rank], replay.times[rank], strict=True):
+    on_wire: dict[int, list[Span]] = {}
+    numbers = replay.matched.meeting_of[rank]
+    for number, times in zip(numbers, replay.times[rank], strict=True):
         span = times.start_ps, times.end_ps
         if number < 0:
             computing.append(span)
         else:
-            on_wire.setdefault(kind_of(matched.meetings[number]), []).append(span)
+            on_wire.setdefault(kinds[number], []).append(span)
     return computing, on_wire
 
 
@@ -127,22 +129,28 @@ def tabulate(replay: WorkReplay, algos: dict[CalledCollective | None, str]) -> l
     If messages have many sizes, they come last, by size.
     """
     kind_of = _binned(replay.matched.meetings)
-    kinds: dict[_Kind, list[tuple[MatchedWork, int]]] = {}
-    for meeting, over_ps in zip(replay.matched.meetings, replay.over_ps, strict=True):
+    places: dict[_Kind, int] = {}
+    kinds = [places.setdefault(kind_of(each), len(places)) for each in replay.matched.meetings]
+    members: list[list[tuple[MatchedWork, int]]] = [[] for _ in places]
+    for meeting, over_ps, kind in zip(replay.matched.meetings, replay.over_ps, kinds, strict=True):
         if not meeting.is_alone:
-            kinds.setdefault(kind_of(meeting), []).append((meeting, over_ps))
-    exposed = _exposed(replay, kind_of)
-    rows = [_row(replay, kind, meetings, algos, exposed[kind]) for kind, meetings in kinds.items()]
+            members[kind].append((meeting, over_ps))
+    exposed = _exposed(replay, kinds)
+    rows = [
+        _row(replay, kind, members[place], algos, exposed[place])
+        for kind, place in places.items()
+        if members[place]
+    ]
     if kind_of is not _kind:
         rows.sort(key=lambda row: row.size_bytes if row.call == MESSAGE else 0)
     return rows
 
 
-def _exposed(replay: WorkReplay, kind_of: KindOf) -> dict[_Kind, float]:
+def _exposed(replay: WorkReplay, kinds: Sequence[int]) -> dict[int, float]:
     """Return the mean time that meetings of a kind are exposed, over the ranks that have some."""
-    times: dict[_Kind, list[int]] = {}
+    times: dict[int, list[int]] = {}
     for rank in range(len(replay.times)):
-        computing, on_wire = _spans(replay, rank, kind_of)
+        computing, on_wire = _spans(replay, rank, kinds)
         busy = length(computing)
         for kind, spans in on_wire.items():
             times.setdefault(kind, []).append(length(computing + spans) - busy)

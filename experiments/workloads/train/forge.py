@@ -6,18 +6,16 @@ ranks end, a line `RANK STATUS` for each, on a pipe: a status is what `Popen.ret
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import signal
 import sys
-import threading
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.metadata import version
 from typing import NoReturn
 
+from ringleaf.core.ending import end_process
 from ringleaf.core.orphans import die_with_parent
 from ringleaf.experiments.workloads.train import launch
 from ringleaf.experiments.workloads.train.on_cpu import hint
@@ -82,7 +80,7 @@ def main() -> None:
 
 
 def _be_rank(rank: int, script: Sequence[str]) -> NoReturn:
-    """Run the script, and end as Python does, but for taking modules apart: that copies them."""
+    """Run the script, and end."""
     status = 1
     try:
         launch.run(rank, script)
@@ -96,12 +94,7 @@ def _be_rank(rank: int, script: Sequence[str]) -> NoReturn:
             sys.excepthook(*sys.exc_info())
             sys.stderr.write(hint(error, os.environ))
             sys.stderr.write(launch.version_hint(version("torch")))
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
-    os._exit(status)
+    end_process(status)
 
 
 def _status_of(error: SystemExit) -> int:

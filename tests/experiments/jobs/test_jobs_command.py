@@ -127,7 +127,7 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
     assert all(case.spans for case in again)
 
     monkeypatch.setattr(figures, "figures_of", lambda _: {})  # takes longest
-    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(perform, "drawer", lambda _: None)
     assert run(spec, tmp_path / "second", "--pcap")[0] == 0
     assert [str(row.jct_ps) for case in again for row in case.rows] == [
         row["jct_ps"] for row in rows

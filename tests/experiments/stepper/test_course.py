@@ -76,7 +76,7 @@ def test_a_command_prints_what_the_page_shows(
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
     # Figures take longer than all else, and are tested elsewhere.
-    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(perform, "drawer", lambda _: None)
     monkeypatch.setattr(drawing, "redraw", write_nothing)
 
     with pytest.raises(SystemExit) as exited:
