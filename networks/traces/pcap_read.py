@@ -1,6 +1,7 @@
 """Reading packet captures: libpcap's format in all its variants, and pcapng.
 
-A file is mapped, not read, and only the places of its packets are kept: 40 bytes for each.
+A file is mapped, not read, and only the places of its packets are kept: 40 bytes for each. One
+that is compressed is unpacked into memory.
 `read_packets` demands whole Ethernet packets in order, which a switch can be given. `read_records`
 takes what captures of others have: packets of which only the beginning was kept, other link layers,
 frames that a network card cut into packets later, and files that end within a packet, as those of a
@@ -20,7 +21,9 @@ from ringleaf.core import native_types as types
 from ringleaf.core.arena import Bytes, Words
 from ringleaf.core.compiled import compiled, inline, signed
 from ringleaf.core.ethernet import LONGEST_PACKET
+from ringleaf.core.packing import packing
 from ringleaf.core.units import format_count
+from ringleaf.core.unpacking import unpack
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET, link_name
 from ringleaf.networks.traces.pcap_write import NS_PER_S
@@ -31,7 +34,7 @@ FILE_HEADER_BYTES = 24
 RECORD_HEADER_BYTES = 16
 _ORDERS = {"little": "<u4", "big": ">u4"}
 _UNITS_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # magic -> unit of the second half of a stamp
-_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
+MOST_UNPACKED_BYTES = 1 << 30  # of a compressed file, which is held in memory
 
 # Reasons why a scan stopped.
 _HEADER_CUT, _PACKET_CUT, _SIZE, _FRACTION = 1, 2, 3, 4
@@ -146,15 +149,22 @@ def _too_long(packets: PacketFile, number: int) -> str:
 
 def _map(path: Path) -> Bytes:
     try:
-        if path.stat().st_size < FILE_HEADER_BYTES:
-            raise ConfigError(
-                f"{path}: not a packet capture, got {format_count(path.stat().st_size, 'byte')}; "
-                "a pcap file has a header of 24"
+        with path.open("rb") as file:
+            head = file.read(FILE_HEADER_BYTES)
+        if packing(head):
+            data = np.frombuffer(unpack(path, str(path), MOST_UNPACKED_BYTES), np.uint8)
+        else:  # private pages that could be written: compiled code has one type for arrays
+            data = (
+                np.asarray(np.memmap(path, np.uint8, mode="c")) if head else np.zeros(0, np.uint8)
             )
-        # Private pages that could be written: compiled code has one type for arrays.
-        return np.asarray(np.memmap(path, np.uint8, mode="c"))
     except OSError as error:
         raise ConfigError(f"{path}: can't be read: {error.strerror}") from error
+    if data.size < FILE_HEADER_BYTES:
+        raise ConfigError(
+            f"{path}: not a packet capture, got {format_count(data.size, 'byte')}; "
+            f"a pcap file has a header of {FILE_HEADER_BYTES}"
+        )
+    return data
 
 
 def _scan_pcap(path: Path, data: Bytes) -> tuple[Words, str]:
@@ -177,12 +187,9 @@ def _byte_order(path: Path, data: Bytes) -> str:
     for order, kind in _ORDERS.items():
         if int(data[:4].view(kind)[0]) in _UNITS_NS:
             return order
-    for start, name in _PACKED.items():
-        if data[: len(start)].tobytes() == start:
-            raise ConfigError(f"{path}: is compressed, got {name}; unpack it first")
     raise ConfigError(
-        f"{path}: not a packet capture, got magic {data[:4].tobytes().hex()}; "
-        "pcap and pcapng are understood"
+        f"{path}: not a packet capture, got magic {data[:4].tobytes().hex()}; pcap and pcapng are "
+        "understood, which editcap makes of others"
     )
 
 

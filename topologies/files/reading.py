@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from ringleaf.core.packing import packing, without_packing
+from ringleaf.core.unpacking import unpack
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.describe import describe
 from ringleaf.topologies.files.description import Description
@@ -36,18 +38,23 @@ def _read(name: str, data: bytes, reading: tuple[tuple[str, str], ...]) -> Descr
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise ConfigError(
+                f"topology {name}: must be UTF-8, got UTF-16; write it anew, with iconv -f UTF-16 "
+                "-t UTF-8"
+            ) from error
         line = 1 + data[: error.start].count(b"\n")
         raise ConfigError(
             f"topology {name} line {line}: must be UTF-8, got {data[error.start : error.end]!r}"
         ) from error
-    rows = find_format(name, text).read(text, f"topology {name}")
+    rows = find_format(without_packing(name), text).read(text, f"topology {name}")
     about = FileRow(rows.about.line, {**rows.about.values, **dict(reading)})
     source = ",".join([name, *(f"{key}={value}" for key, value in reading)])
     return describe(replace(rows, about=about), source)
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the bytes of a topology file.
+    """Return the bytes of a topology file; those of a compressed one are unpacked.
 
     Raises:
         ConfigError: If it can't be read, is no plain file, or is too large.
@@ -58,6 +65,8 @@ def read_bytes(name: str) -> bytes:
             raise ConfigError(f"topology: must be a plain file, got {name!r}, which is none")
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
+        if packing(data):
+            return bytes(unpack(path, f"topology {name}", MOST_BYTES))
     except (OSError, ValueError) as error:  # the latter of a name with a zero in it
         problem = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"topology: can't read, got {name!r}: {problem}") from error
