@@ -41,7 +41,7 @@ _HEADER_CUT, _PACKET_CUT, _SIZE, _FRACTION = 1, 2, 3, 4
 _PROBLEMS = {
     _HEADER_CUT: "is truncated, got {0} of its header's 16 bytes",
     _PACKET_CUT: "is truncated, got {0} of its {1} bytes",
-    _SIZE: f"must have 1 to {LONGEST_RECORD} bytes, got {{0}}; the file may be damaged",
+    _SIZE: f"must have at most {LONGEST_RECORD} bytes, got {{0}}; the file may be damaged",
     _FRACTION: "has a time beyond its second, got {0}; the file may be damaged",
 }
 
@@ -59,6 +59,7 @@ class PacketFile:
     links: Words  # the link layer's type, LINKTYPE_
     _: KW_ONLY
     end: str = ""  # how the file ends within a packet; "" if it does not
+    empty: int = 0  # records without a byte that were left out
 
     def __len__(self) -> int:
         return self.offsets.size
@@ -92,7 +93,8 @@ def find_packets(path: Path) -> PacketFile:
         raise ConfigError(f"{path}: {packets.end}; copy the file anew")
     for wrong, message in (
         (packets.links != LINKTYPE_ETHERNET, _wrong_link),
-        (packets.lengths < packets.sizes, _cut),
+        (packets.sizes < 1, _empty),
+        (packets.lengths != packets.sizes, _cut),
         (packets.sizes > LONGEST_PACKET, _too_long),
     ):
         if wrong.any():
@@ -104,7 +106,9 @@ def find_packets(path: Path) -> PacketFile:
 def read_records(path: Path) -> PacketFile:
     """Find all packets of a capture file, cut or whole, of any link layer, in order of time.
 
-    Of a file that ends within a packet, all before that one are found, as tcpdump does.
+    Of a file that ends within a packet, all before that one are found, as tcpdump does. Records
+    without a byte are no packets. A packet's size is the one on the line, also where the file has
+    more bytes of it (trailers of cards and of capturing hosts).
 
     Raises:
         ConfigError: If it is none, damaged, or ends within its first packet.
@@ -112,9 +116,18 @@ def read_records(path: Path) -> PacketFile:
     packets = _find_records(path)
     if packets.end and not len(packets):
         raise ConfigError(f"{path}: {packets.end}; copy the file anew")
+    sizes = np.where(packets.sizes > 0, packets.sizes, packets.lengths)
     order = np.argsort(packets.stamps_ns, kind="stable")
-    columns = (packets.offsets, packets.lengths, packets.sizes, packets.stamps_ns, packets.links)
-    return PacketFile(path, packets.data, *(column[order] for column in columns), end=packets.end)
+    order = order[sizes[order] > 0]
+    lengths = np.minimum(packets.lengths, sizes)
+    columns = (packets.offsets, lengths, sizes, packets.stamps_ns, packets.links)
+    return PacketFile(
+        path,
+        packets.data,
+        *(column[order] for column in columns),
+        end=packets.end,
+        empty=len(packets) - len(order),
+    )
 
 
 def _find_records(path: Path) -> PacketFile:
@@ -132,7 +145,16 @@ def _wrong_link(packets: PacketFile, number: int) -> str:
     )
 
 
+def _empty(packets: PacketFile, number: int) -> str:
+    return f"must have a byte on the line, got {packets.sizes[number]}; filter such records out"
+
+
 def _cut(packets: PacketFile, number: int) -> str:
+    if packets.lengths[number] > packets.sizes[number]:
+        return (
+            f"must be as long as on the line, got {packets.lengths[number]} of "
+            f"{format_count(packets.sizes[number], 'byte')}; capture without trailers"
+        )
     return (
         f"was cut when captured, got {packets.lengths[number]} of "
         f"{format_count(packets.sizes[number], 'byte')}; capture without a snap length"
@@ -209,7 +231,7 @@ def _check(kept: int, whole: int, left: int, fraction: int, unit_ns: int, proble
     if fraction * unit_ns >= NS_PER_S:
         problem[1] = fraction
         return _FRACTION
-    if whole < 1 or whole > LONGEST_RECORD or kept > whole:
+    if max(whole, kept) > LONGEST_RECORD:
         problem[1] = max(whole, kept)
         return _SIZE
     if kept > left:

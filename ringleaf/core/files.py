@@ -74,12 +74,9 @@ def kind_of(path: Path) -> str:
     Of a compressed one, it is what is in it, if that can be told.
     """
     try:
-        head = read_head(path, HEAD_BYTES)
+        head = read_head(path, HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")
     except OSError:
         return ""
-    if name := packing(head):
-        return f"compressed by {name}"
-    head = head.removeprefix(b"\xef\xbb\xbf")
     return next((title for title, pattern in _KINDS if pattern.match(head)), "")
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ringleaf.errors import RingleafError
+from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.topology_copy import has_changed, keep_topology
 from ringleaf.topologies.files.export import rows_of
 from ringleaf.topologies.files.format import FORMATS, choose_format
 from ringleaf.topologies.registry import build, count, parse
@@ -179,9 +184,29 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "net.edges").write_bytes(b"a s\n\xff s\n")
     with pytest.raises(RingleafError, match=r"line 2: must be UTF-8"):
         parse(str(tmp_path / "net.edges"))
+    (tmp_path / "net.edges").write_bytes("a s\nb s\n".encode("utf-16"))
+    with pytest.raises(RingleafError, match=r"must be UTF-8, got UTF-16; write it anew"):
+        parse(str(tmp_path / "net.edges"))
     os.mkfifo(tmp_path / "pipe.edges")
     with pytest.raises(RingleafError, match=r"must be a plain file"):
         parse(str(tmp_path / "pipe.edges"))
+
+
+@pytest.mark.parametrize(("ending", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_a_compressed_file_is_what_it_holds(
+    tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / f"net.edges{ending}"
+    path.write_bytes(compress(b"a s\nb s\nc s\n"))
+    assert count(str(path)).hosts == 3
+    with RunFolder(tmp_path / "out", print) as folder:
+        keep_topology(str(path), folder)
+    assert (tmp_path / "out" / "topology.edges").read_bytes() == b"a s\nb s\nc s\n"
+    path.write_bytes(compress(b"a s\nb s\n"))
+    assert has_changed(str(path), tmp_path / "out")
+    path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(9))
+    with pytest.raises(RingleafError, match=r"must not be compressed, got zstd; unpack it first"):
+        parse(str(path))
 
 
 def test_networks_are_bounded(tmp_path: Path) -> None:
