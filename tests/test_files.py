@@ -22,6 +22,8 @@ KINDS = [
     (b'<system version="1">', "a topology of NCCL"),
     (b"<!-- a > b --><!DOCTYPE graphs>\n<graphs>", "graphs of NCCL"),
     (b"/* two */ /* parts */num_ranks 2", "a GOAL schedule"),
+    (b"0 init\n0 compute 1e6\n", "a time-independent trace of SimGrid"),
+    (b"p1 send p0 1e6\n", "a time-independent trace of SimGrid"),
     (b"// made\n\nnum_ranks 2\nrank 0 {", "a GOAL schedule"),
     (b"\x7f\x10" + bytes(14), "a GOAL schedule in LogGOPSim's binary form"),
     (b"MICRO\n19\nmicro_test", "a workload of ASTRA-sim 1.0 or SimAI"),

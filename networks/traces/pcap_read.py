@@ -171,6 +171,8 @@ def _too_long(packets: PacketFile, number: int) -> str:
 
 def _map(path: Path) -> Bytes:
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ConfigError(f"{path}: must be a plain file, got a pipe; write its bytes to one")
         with path.open("rb") as file:
             head = file.read(FILE_HEADER_BYTES)
         if packing(head):

@@ -45,6 +45,10 @@ _KINDS = tuple(
         ("an MSCCL program", _XML + rb"<algo\b"),
         ("a topology of NCCL", _XML + rb"<system\b"),
         ("graphs of NCCL", _XML + rb"<graphs\b"),
+        (
+            "a time-independent trace of SimGrid, which is not read: write GOAL",
+            rb"\s*p?\d+ (?:init|compute|comm_size|i?send|i?recv|bcast|finalize)\b",
+        ),
         (GOAL_TEXT, rb"(?>\s+|//[^\n]*\n|/\*.*?\*/)*+num_ranks\s+\d"),
         (
             ASTRA_WORKLOAD,
@@ -73,6 +77,8 @@ def kind_of(path: Path) -> str:
 
     Of a compressed one, it is what is in it, if that can be told.
     """
+    if not path.is_file():  # reading a pipe might never end
+        return ""
     try:
         head = read_head(path, HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")
     except OSError:

@@ -31,7 +31,7 @@ _MANY = (
         r'"(?:scheduling-policy|all-reduce-implementation)"',
         "ASTRA-sim's system file, which is no topology; give the network's .yml",
     ),
-    (r"<platform\b[^>]*\bversion=", "a platform of SimGrid; convert it to an edge list"),
+    (r"<platform\b[^>]*\bversion=", f"a platform of SimGrid; {_BY_HAND}"),
     (r'"schema"\s*:\s*"[^"]*chakra', "a trace of PyTorch, which is a workload"),
     (r'"traceEvents"', "a trace of events, which is no topology"),
     (r'"header_types"\s*:', "a P4 program for BMv2, which --program takes"),

@@ -69,7 +69,7 @@ def read_trace(
         graph = read_astra_text(path, ranks)
     elif ranks:
         raise ConfigError(f"ranks: the trace says how many there are, got {ranks}; leave it out")
-    elif path.suffix == ".goal" or kind == GOAL_TEXT:
+    elif kind == GOAL_TEXT or (not kind and without_packing(files).endswith(".goal")):
         graph = read_goal(path)
     elif is_chakra(files) or kind in (CHAKRA_JSON, CHAKRA_PRINTED):
         graph = _read_chakra(path, groups, flops)

@@ -41,6 +41,8 @@ def read_bytes(path: Path) -> bytes:
         ConfigError: If it can't be read, is damaged, or too long.
     """
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ConfigError(f"{path}: must be a plain file, which can be read twice, got a pipe")
         with path.open("rb") as file:
             data = file.read(MOST_FILE_BYTES + 1)
         if packing(data):
