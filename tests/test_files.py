@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 from pathlib import Path
 
@@ -21,6 +22,8 @@ KINDS = [
     (b'<system version="1">', "a topology of NCCL"),
     (b"<!-- a > b --><!DOCTYPE graphs>\n<graphs>", "graphs of NCCL"),
     (b"/* two */ /* parts */num_ranks 2", "a GOAL schedule"),
+    (b"0 init\n0 compute 1e6\n", "a time-independent trace of SimGrid"),
+    (b"p1 send p0 1e6\n", "a time-independent trace of SimGrid"),
     (b"// made\n\nnum_ranks 2\nrank 0 {", "a GOAL schedule"),
     (b"\x7f\x10" + bytes(14), "a GOAL schedule in LogGOPSim's binary form"),
     (b"MICRO\n19\nmicro_test", "a workload of ASTRA-sim 1.0 or SimAI"),
@@ -30,7 +33,10 @@ KINDS = [
     (b"1 \r\n0 1 3 4096 2.000000000\r\n", "flows of HPCC's ns-3"),
     (b"66 1 65\n0\n0 1 100Gbps 0.001ms 0\n", "a topology of HPCC's ns-3"),
     (b"\xd4\xc3\xb2\xa1\x02\x00", "a capture of packets"),
-    (gzip.compress(b"x", mtime=0), "compressed by gzip"),
+    (gzip.compress(b"num_ranks 2\nrank 0 {", mtime=0), "a GOAL schedule"),
+    (bz2.compress(b"MICRO\n19\nmicro_test"), "a workload of ASTRA-sim 1.0 or SimAI"),
+    (b"\x1f\x8b\x08" + bytes(9), ""),
+    (b"\xff\xfen\0u\0m\0", "text in UTF-16"),
     (b"\xef\xbb\xbfDATA\n1\n", "a workload of ASTRA-sim 1.0 or SimAI"),
     (b"step,src,dst,chunk,op\n", ""),
     (b"Nodes are many", ""),
@@ -47,6 +53,22 @@ def test_a_file_is_told_by_its_first_bytes(tmp_path: Path, data: bytes, kind: st
     found = kind_of(path)
     assert found.startswith(kind)
     assert bool(found) == bool(kind)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (gzip.compress(b"num_ranks 2\n", mtime=0), "compressed by gzip"),
+        (b"\x28\xb5\x2f\xfd" + bytes(9), "compressed by zstd"),
+        (b"PK\x03\x04" + bytes(9), "compressed by zip"),
+        (b"<algo name='a'>", "an MSCCL program"),
+        (b"BZ", ""),
+    ],
+)
+def test_messages_say_how_a_file_is_compressed(tmp_path: Path, data: bytes, kind: str) -> None:
+    (tmp_path / "x.y").write_bytes(data)
+
+    assert tell_file(str(tmp_path / "x.y")).partition("x.y'")[2].strip(", ") == kind
 
 
 @pytest.mark.parametrize(

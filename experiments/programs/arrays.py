@@ -28,7 +28,7 @@ from finsy.p4schema import P4BitsType
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.entries import Entries
 from ringleaf.experiments.programs.matching import full_name
-from ringleaf.experiments.programs.words import check_form, numbers
+from ringleaf.experiments.programs.words import check_encodes, check_form, numbers
 from ringleaf.switches.stf.commands import read_rates
 
 
@@ -62,13 +62,18 @@ class LastWrites:
         _check_index(where, register, index)
         if value < 0:
             value = _unsigned(register, value)
-        entry = P4RegisterEntry(register.name, index=index, data=value)
-        self._written["register", register.name, index] = entry
+        self._keep(where, "register", P4RegisterEntry(register.name, index=index, data=value))
 
     def _reset_register(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 1, "register_reset REGISTER")
         register = self._find(where, "register", words[0], self._schema.registers)
         self._forget("register", register.name)
+
+    def _keep(self, where: str, kind: str, entry: Any) -> None:
+        """Keep what is written into a cell, which must be a value of the array."""
+        check_encodes(where, entry, self._schema)
+        name = getattr(entry, f"{kind}_id")
+        self._written[kind, name, entry.index] = entry
 
     def _forget(self, *array: str) -> None:
         """Forget what was written into an array of this kind and name."""
@@ -78,15 +83,15 @@ class LastWrites:
         check_form(where, words, 4, "counter_write COUNTER INDEX PACKETS BYTES")
         counter = self._counter(where, words[0])
         index, packets, size = numbers(where, words[1:], 3)
+        if min(packets, size) < 0:
+            raise ConfigError(f"{where}: counters are never negative, got {words[2:4]}")
         data = P4CounterData(packet_count=packets, byte_count=size)
         if counter in self._schema.direct_counters:
             table = self._table_of(counter)
             self._entries.set_direct(where, table, words[1], counter_data=data)
             return
         _check_index(where, counter, index)
-        self._written["counter", counter.name, index] = P4CounterEntry(
-            counter.name, index=index, data=data
-        )
+        self._keep(where, "counter", P4CounterEntry(counter.name, index=index, data=data))
 
     def _reset_counter(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 1, "counter_reset COUNTER")
@@ -110,7 +115,7 @@ class LastWrites:
             self._entries.set_direct(where, table, words[1], meter_config=config)
             return
         _check_index(where, meter, index)
-        self._set(meter.name, [index], config)
+        self._keep(where, "meter", P4MeterEntry(meter.name, index=index, config=config))
 
     def _set_all_rates(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "meter_array_set_rates METER RATE:BURST RATE:BURST")
@@ -119,11 +124,8 @@ class LastWrites:
         if meter in self._schema.direct_meters:
             self._entries.set_direct(where, self._table_of(meter), None, meter_config=config)
         else:
-            self._set(meter.name, range(meter.size), config)
-
-    def _set(self, name: str, indices: Sequence[int], config: P4MeterConfig) -> None:
-        for index in indices:
-            self._written["meter", name, index] = P4MeterEntry(name, index=index, config=config)
+            for index in range(meter.size):
+                self._keep(where, "meter", P4MeterEntry(meter.name, index=index, config=config))
 
     def _meter(self, where: str, name: str) -> Any:
         known = (*self._schema.meters, *self._schema.direct_meters)
@@ -145,6 +147,8 @@ class LastWrites:
     def _add_to_set(self, where: str, words: Sequence[str]) -> None:
         members = self._members_of(where, words)
         (value,) = numbers(where, words[1:], 1)
+        entry = P4ValueSetEntry(words[0], members=[P4ValueSetMember(value)])
+        check_encodes(where, entry, self._schema)
         if value not in members:
             members.append(value)
 
@@ -175,6 +179,14 @@ class LastWrites:
 
 def _config(where: str, words: Sequence[str]) -> P4MeterConfig:
     rates = read_rates(where, words)
+    if min(rates.committed, rates.committed_burst, rates.peak, rates.peak_burst) < 0:
+        raise ConfigError(f"{where}: rates and bursts are never negative, got {' '.join(words)!r}")
+    if rates.committed > rates.peak:
+        raise ConfigError(
+            f"{where}: the first rate must not exceed the second, got {' '.join(words)!r}"
+        )
+    if max(rates.committed, rates.committed_burst, rates.peak, rates.peak_burst) >= 1 << 63:
+        raise ConfigError(f"{where}: rates and bursts must be below 2^63, got {' '.join(words)!r}")
     return P4MeterConfig(
         cir=round(rates.committed),
         cburst=rates.committed_burst,

@@ -11,7 +11,8 @@ begin with `#`, or a line with `//`: BMv2 calls such a line unknown, and goes on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from finsy import P4Schema
@@ -59,8 +60,18 @@ _ELSEWHERE = {
 Command = Callable[[str, Sequence[str]], None]
 
 
-def read(text: str, where: str, schema: P4Schema) -> Sequence[Any]:
-    """Return the entities that commands make, as finsy's objects.
+class Commanded(list[Any]):
+    """The entities that commands make, as finsy's objects.
+
+    Attributes:
+        ports: Those of groups and sessions, by the lines' places; a switch may have fewer.
+    """
+
+    ports: Mapping[str, Sequence[int]] = MappingProxyType({})
+
+
+def read(text: str, where: str, schema: P4Schema) -> Commanded:
+    """Return the entities that commands make.
 
     Raises:
         ConfigError: If one is not understood; the message has its line.
@@ -86,4 +97,6 @@ def read(text: str, where: str, schema: P4Schema) -> Sequence[Any]:
             waiting.append((choose(here, "command", name, known), here, rest))
     for name, here, arguments in waiting:
         known[name](here, arguments)
-    return [entity for part in parts for entity in part.entities()]
+    commanded = Commanded(entity for part in parts for entity in part.entities())
+    commanded.ports = replicas.ports()
+    return commanded

@@ -25,8 +25,10 @@ from google.protobuf import text_format  # type: ignore[import-untyped]
 
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.programs import commands, runtime_json
+from ringleaf.experiments.programs.replicas import check_ports
 from ringleaf.networks.traces.entries import load_schema
 from ringleaf.switches.p4runtime.finsy_entities import UNREADABLE
+from ringleaf.topologies.graph import neighbors
 
 MOST_BYTES = 64 << 20
 """The longest file."""
@@ -50,6 +52,22 @@ class _Same:
     def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
         """Return the entities, whatever the switch."""
         return self._entities
+
+
+class _Commanded:
+    """What commands make, for switches that have the ports that they name."""
+
+    def __init__(self, commanded: commands.Commanded) -> None:
+        self._commanded = commanded
+
+    def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
+        """Return the entities.
+
+        Raises:
+            ConfigError: If a line names a port that the switch has not.
+        """
+        check_ports(self._commanded.ports, switch, len(neighbors(graph, switch)))
+        return self._commanded
 
 
 class _Python:
@@ -128,10 +146,11 @@ def open_control(path: Path, program: Path) -> Control:
             raise ConfigError(
                 f"{path}: must be of {MOST_BYTES} bytes at most, got {path.stat().st_size}"
             )
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{path}: can't be read, got {exc}") from exc
-    return _Same(READERS[path.suffix](text, str(path), load_schema(program, None)))
+    entities = READERS[path.suffix](text, str(path), load_schema(program, None))
+    return _Commanded(entities) if isinstance(entities, commands.Commanded) else _Same(entities)
 
 
 def read_write_request(text: str, where: str, schema: P4Schema) -> Entities:

@@ -6,23 +6,39 @@ mirroring_add SESSION PORT; mirroring_add_mc SESSION GROUP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from finsy import P4CloneSessionEntry, P4MulticastGroupEntry
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.numbered import Numbered
 from ringleaf.experiments.programs.words import check_form, numbers
+from ringleaf.switches.p4runtime.replication import INSTANCES
+
+_MOST_GROUPS, _MOST_SESSIONS = (1 << 16) - 1, (1 << 15) - 1
+
+
+class _Node(NamedTuple):
+    rid: int
+    ports: Sequence[int]
+    where: str  # of the line that says the ports
+
+
+class _Session(NamedTuple):
+    port: int | None
+    group: int | None
+    where: str
 
 
 class ReplicaSources:
     """The multicast nodes, groups and clone sessions of the lines so far."""
 
     def __init__(self) -> None:
-        self._nodes = Numbered[tuple[int, list[int]]]("node")  # rid, ports
+        self._nodes = Numbered[_Node]("node")
         self._groups: dict[int, list[int]] = {}  # group -> nodes
-        self._sessions: dict[int, tuple[int | None, int | None]] = {}  # session -> port, group
+        self._sessions: dict[int, _Session] = {}
 
     def commands(self) -> dict[str, Callable[[str, Sequence[str]], None]]:
         """Return the handlers of commands by name; each takes the line's place and its words."""
@@ -41,7 +57,8 @@ class ReplicaSources:
 
     def _create_group(self, where: str, words: Sequence[str]) -> None:
         (group,) = numbers(where, words, 1)
-        self._groups[group] = []
+        _check_range(where, "groups", group, 1, _MOST_GROUPS)
+        self._groups.setdefault(group, [])  # BMv2 leaves one that is there as it is
 
     def _destroy_group(self, where: str, words: Sequence[str]) -> None:
         (group,) = numbers(where, words, 1)
@@ -50,12 +67,16 @@ class ReplicaSources:
 
     def _create_node(self, where: str, words: Sequence[str]) -> None:
         rid, *ports = numbers(where, _ports(where, words))
-        self._nodes.add((rid, ports))
+        _check_range(where, "instances", rid, 0, INSTANCES - 1)
+        self._nodes.add(_Node(rid, _once(ports), where))
 
     def _update_node(self, where: str, words: Sequence[str]) -> None:
         _, *ports = numbers(where, _ports(where, words))
         node = self._nodes.number(where, words[0])
-        self._nodes[node] = self._nodes[node][0], ports
+        self._nodes[node] = _Node(self._nodes[node].rid, _once(ports), where)
+        for group, nodes in self._groups.items():
+            if node in nodes:
+                self._check_members(where, group)
 
     def _destroy_node(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 1, "mc_node_destroy NODE")
@@ -69,6 +90,7 @@ class ReplicaSources:
         self._check(where, group)
         self._nodes.number(where, words[1])
         self._groups[group].append(node)
+        self._check_members(where, group)
 
     def _dissociate(self, where: str, words: Sequence[str]) -> None:
         group, node = numbers(where, words, 2)
@@ -80,16 +102,28 @@ class ReplicaSources:
 
     def _mirror_to_port(self, where: str, words: Sequence[str]) -> None:
         session, port = numbers(where, words, 2)
-        self._sessions[session] = port, None
+        _check_range(where, "sessions", session, 1, _MOST_SESSIONS)
+        self._sessions[session] = _Session(port, None, where)
 
     def _mirror_to_group(self, where: str, words: Sequence[str]) -> None:
         session, group = numbers(where, words, 2)
-        self._sessions[session] = None, group
+        _check_range(where, "sessions", session, 1, _MOST_SESSIONS)
+        self._sessions[session] = _Session(None, group, where)
 
     def _stop_mirroring(self, where: str, words: Sequence[str]) -> None:
         (session,) = numbers(where, words, 1)
         if self._sessions.pop(session, None) is None:
             raise ConfigError(f"{where}: session must have been added, got {session}")
+
+    def _check_members(self, where: str, group: int) -> None:
+        """Check that a group has no member twice, which P4Runtime can't say."""
+        members = Counter(self._members(group))
+        (port, rid), times = max(members.items(), key=lambda each: each[1], default=((0, 0), 0))
+        if times > 1:
+            raise ConfigError(
+                f"{where}: a group must have a port once with each instance, got port {port} of "
+                f"instance {rid} twice in group {group}"
+            )
 
     def _check(self, where: str, group: int) -> None:
         if group not in self._groups:
@@ -104,14 +138,47 @@ class ReplicaSources:
             P4CloneSessionEntry(
                 session, replicas=self._members(group) if port is None else [(port, 0)]
             )
-            for session, (port, group) in self._sessions.items()
+            for session, (port, group, _) in self._sessions.items()
         ]
         return [*groups, *sessions]
 
     def _members(self, group: int | None) -> list[tuple[int, int]]:
         """Return a group's ports, each with its instance; a group that is not there has none."""
         nodes = [self._nodes[node] for node in self._groups.get(-1 if group is None else group, [])]
-        return [(port, rid) for rid, ports in nodes for port in ports]
+        return [(port, node.rid) for node in nodes for port in node.ports]
+
+    def ports(self) -> dict[str, Sequence[int]]:
+        """Return the ports of groups and sessions, by the places of the lines that name them."""
+        nodes = (self._nodes[node] for members in self._groups.values() for node in members)
+        named = {each.where: each.ports for each in nodes}
+        sessions = self._sessions.values()
+        return named | {each.where: (each.port,) for each in sessions if each.port is not None}
+
+
+def check_ports(ports: Mapping[str, Sequence[int]], switch: str, count: int) -> None:
+    """Check that a switch has the ports that lines name.
+
+    Args:
+        ports: Those ports, by the lines' places.
+        switch: The switch, for the message.
+        count: How many ports it has, from 1 on.
+
+    Raises:
+        ConfigError: If it has not.
+    """
+    for where, each in ports.items():
+        for port in each:
+            _check_range(where, f"ports of {switch}", port, 1, count)
+
+
+def _once(ports: Sequence[int]) -> Sequence[int]:
+    """Return ports without those that are there before: BMv2 keeps sets of them."""
+    return tuple(dict.fromkeys(ports))
+
+
+def _check_range(where: str, what: str, number: int, least: int, most: int) -> None:
+    if not least <= number <= most:
+        raise ConfigError(f"{where}: {what} are {least} to {most}, got {number}")
 
 
 def _ports(where: str, words: Sequence[str]) -> list[str]:

@@ -1,8 +1,11 @@
-"""The words of a command, as numbers."""
+"""The words of a command, as numbers, and whether P4Runtime can say what they make."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+from finsy import P4Schema
 
 from ringleaf.errors import ConfigError
 from ringleaf.switches.stf.commands import whole
@@ -27,3 +30,15 @@ def check_form(where: str, words: Sequence[str], least: int, form: str) -> None:
     """
     if len(words) < least:
         raise ConfigError(f"{where}: must be {form}, got {list(words)}")
+
+
+def check_encodes(where: str, entity: Any, schema: P4Schema) -> None:
+    """Check that one of finsy's entities can be said in P4Runtime.
+
+    Raises:
+        ConfigError: If a value does not fit.
+    """
+    try:
+        entity.encode(schema)
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise ConfigError(f"{where}: {error}") from error

@@ -92,7 +92,7 @@ def unlike_hardware(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def cut_capture(path: Path | None) -> Iterator[str]:
-    """Yield a line on a capture that ends within a packet, if cross traffic is of one."""
+    """Yield lines on what of a capture is not sent: the packet it ends in, records of no byte."""
     if path is None:
         return
     from ringleaf.networks.traces.pcap_read import read_records  # is compiled
@@ -100,6 +100,8 @@ def cut_capture(path: Path | None) -> Iterator[str]:
     packets = read_records(path)
     if packets.end:
         yield f"{path}: {packets.end}; {format_count(len(packets), 'packet')} sent"
+    if packets.empty:
+        yield f"{path}: left out: {format_count(packets.empty, 'record')} without a byte"
 
 
 def _time(time_ps: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from ringleaf.core.packing import without_packing
 from ringleaf.experiments.records.folder import RunFolder, write_bytes
 from ringleaf.topologies.files.reading import read_bytes
 from ringleaf.topologies.registry import TOPOLOGIES, is_file
@@ -13,7 +14,7 @@ STEM = "topology"
 
 
 def keep_topology(topo: str, folder: RunFolder) -> None:
-    """Copy the file of a topology into a run directory, if it comes from a file."""
+    """Copy the file of a topology into a run directory, unpacked, if it comes from a file."""
     name, _, _ = topo.partition(",")
     if is_file(name):
         copy = _copy(name, folder.path)
@@ -39,4 +40,4 @@ def has_changed(topo: str, folder: Path) -> bool:
 
 
 def _copy(name: str, folder: Path) -> Path:
-    return folder / f"{STEM}{Path(name).suffix}"
+    return folder / f"{STEM}{Path(without_packing(name)).suffix}"

@@ -10,6 +10,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.extras import require
 from ringleaf.core.faults import CORRUPT
 from ringleaf.core.p4c import find_compiler
+from ringleaf.core.packing import packing
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimates.estimate import check_memory
 from ringleaf.experiments.estimates.machine import free_bytes
@@ -28,9 +29,6 @@ CAPTURES = tuple(
     bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")
 )
 """How captures begin: pcap in both byte orders, with microseconds or nanoseconds; pcapng."""
-
-PACKED = (b"\x1f\x8b", b"\x28\xb5", b"\xfd7", b"BZ")
-"""How compressed files begin: gzip, zstd, xz, bzip2."""
 
 BMV2_ADDS_BYTES = 512
 """The room that simple_switch leaves in front of a packet; more would overwrite memory."""
@@ -86,14 +84,17 @@ def check_fits(kind: WorkloadKind[Any], spec: NetworkSpec, counts: Counts) -> No
 def _check_capture(path: Path) -> None:
     """Check that a file is a capture, and find its packets; they are used where hosts are made."""
     try:
+        if not path.is_file():  # reading a pipe might never end
+            path.stat()
+            raise ConfigError(f"cross_traffic: must be a plain file, got {path}, which is none")
         with path.open("rb") as file:
-            magic = file.read(4)
+            head = file.read(8)
     except OSError as error:
         raise ConfigError(f"cross_traffic: can't be read: {error.strerror}, got {path}") from error
-    if magic not in CAPTURES:
+    if head[:4] not in CAPTURES and not packing(head):
         raise ConfigError(
             f"cross_traffic: must be a packet capture, pcap or pcapng, got {path} that begins with "
-            f"{magic.hex() or 'nothing'}{'; unpack it first' if magic[:2] in PACKED else ''}"
+            f"{head[:4].hex() or 'nothing'}; editcap makes pcapng of other captures"
         )
     from ringleaf.networks.cross_traffic import check_records  # loads Numba
     from ringleaf.networks.traces.pcap_read import read_records

@@ -1,6 +1,7 @@
 """Reading packet captures: libpcap's format in all its variants, and pcapng.
 
-A file is mapped, not read, and only the places of its packets are kept: 40 bytes for each.
+A file is mapped, not read, and only the places of its packets are kept: 40 bytes for each. One
+that is compressed is unpacked into memory.
 `read_packets` demands whole Ethernet packets in order, which a switch can be given. `read_records`
 takes what captures of others have: packets of which only the beginning was kept, other link layers,
 frames that a network card cut into packets later, and files that end within a packet, as those of a
@@ -20,7 +21,9 @@ from ringleaf.core import native_types as types
 from ringleaf.core.arena import Bytes, Words
 from ringleaf.core.compiled import compiled, inline, signed
 from ringleaf.core.ethernet import LONGEST_PACKET
+from ringleaf.core.packing import packing
 from ringleaf.core.units import format_count
+from ringleaf.core.unpacking import unpack
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET, link_name
 from ringleaf.networks.traces.pcap_write import NS_PER_S
@@ -31,14 +34,14 @@ FILE_HEADER_BYTES = 24
 RECORD_HEADER_BYTES = 16
 _ORDERS = {"little": "<u4", "big": ">u4"}
 _UNITS_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # magic -> unit of the second half of a stamp
-_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
+MOST_UNPACKED_BYTES = 1 << 30  # of a compressed file, which is held in memory
 
 # Reasons why a scan stopped.
 _HEADER_CUT, _PACKET_CUT, _SIZE, _FRACTION = 1, 2, 3, 4
 _PROBLEMS = {
     _HEADER_CUT: "is truncated, got {0} of its header's 16 bytes",
     _PACKET_CUT: "is truncated, got {0} of its {1} bytes",
-    _SIZE: f"must have 1 to {LONGEST_RECORD} bytes, got {{0}}; the file may be damaged",
+    _SIZE: f"must have at most {LONGEST_RECORD} bytes, got {{0}}; the file may be damaged",
     _FRACTION: "has a time beyond its second, got {0}; the file may be damaged",
 }
 
@@ -56,6 +59,7 @@ class PacketFile:
     links: Words  # the link layer's type, LINKTYPE_
     _: KW_ONLY
     end: str = ""  # how the file ends within a packet; "" if it does not
+    empty: int = 0  # records without a byte that were left out
 
     def __len__(self) -> int:
         return self.offsets.size
@@ -89,7 +93,8 @@ def find_packets(path: Path) -> PacketFile:
         raise ConfigError(f"{path}: {packets.end}; copy the file anew")
     for wrong, message in (
         (packets.links != LINKTYPE_ETHERNET, _wrong_link),
-        (packets.lengths < packets.sizes, _cut),
+        (packets.sizes < 1, _empty),
+        (packets.lengths != packets.sizes, _cut),
         (packets.sizes > LONGEST_PACKET, _too_long),
     ):
         if wrong.any():
@@ -101,7 +106,9 @@ def find_packets(path: Path) -> PacketFile:
 def read_records(path: Path) -> PacketFile:
     """Find all packets of a capture file, cut or whole, of any link layer, in order of time.
 
-    Of a file that ends within a packet, all before that one are found, as tcpdump does.
+    Of a file that ends within a packet, all before that one are found, as tcpdump does. Records
+    without a byte are no packets. A packet's size is the one on the line, also where the file has
+    more bytes of it (trailers of cards and of capturing hosts).
 
     Raises:
         ConfigError: If it is none, damaged, or ends within its first packet.
@@ -109,9 +116,18 @@ def read_records(path: Path) -> PacketFile:
     packets = _find_records(path)
     if packets.end and not len(packets):
         raise ConfigError(f"{path}: {packets.end}; copy the file anew")
+    sizes = np.where(packets.sizes > 0, packets.sizes, packets.lengths)
     order = np.argsort(packets.stamps_ns, kind="stable")
-    columns = (packets.offsets, packets.lengths, packets.sizes, packets.stamps_ns, packets.links)
-    return PacketFile(path, packets.data, *(column[order] for column in columns), end=packets.end)
+    order = order[sizes[order] > 0]
+    lengths = np.minimum(packets.lengths, sizes)
+    columns = (packets.offsets, lengths, sizes, packets.stamps_ns, packets.links)
+    return PacketFile(
+        path,
+        packets.data,
+        *(column[order] for column in columns),
+        end=packets.end,
+        empty=len(packets) - len(order),
+    )
 
 
 def _find_records(path: Path) -> PacketFile:
@@ -129,7 +145,16 @@ def _wrong_link(packets: PacketFile, number: int) -> str:
     )
 
 
+def _empty(packets: PacketFile, number: int) -> str:
+    return f"must have a byte on the line, got {packets.sizes[number]}; filter such records out"
+
+
 def _cut(packets: PacketFile, number: int) -> str:
+    if packets.lengths[number] > packets.sizes[number]:
+        return (
+            f"must be as long as on the line, got {packets.lengths[number]} of "
+            f"{format_count(packets.sizes[number], 'byte')}; capture without trailers"
+        )
     return (
         f"was cut when captured, got {packets.lengths[number]} of "
         f"{format_count(packets.sizes[number], 'byte')}; capture without a snap length"
@@ -146,15 +171,24 @@ def _too_long(packets: PacketFile, number: int) -> str:
 
 def _map(path: Path) -> Bytes:
     try:
-        if path.stat().st_size < FILE_HEADER_BYTES:
-            raise ConfigError(
-                f"{path}: not a packet capture, got {format_count(path.stat().st_size, 'byte')}; "
-                "a pcap file has a header of 24"
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ConfigError(f"{path}: must be a plain file, got a pipe; write its bytes to one")
+        with path.open("rb") as file:
+            head = file.read(FILE_HEADER_BYTES)
+        if packing(head):
+            data = np.frombuffer(unpack(path, str(path), MOST_UNPACKED_BYTES), np.uint8)
+        else:  # private pages that could be written: compiled code has one type for arrays
+            data = (
+                np.asarray(np.memmap(path, np.uint8, mode="c")) if head else np.zeros(0, np.uint8)
             )
-        # Private pages that could be written: compiled code has one type for arrays.
-        return np.asarray(np.memmap(path, np.uint8, mode="c"))
     except OSError as error:
         raise ConfigError(f"{path}: can't be read: {error.strerror}") from error
+    if data.size < FILE_HEADER_BYTES:
+        raise ConfigError(
+            f"{path}: not a packet capture, got {format_count(data.size, 'byte')}; "
+            f"a pcap file has a header of {FILE_HEADER_BYTES}"
+        )
+    return data
 
 
 def _scan_pcap(path: Path, data: Bytes) -> tuple[Words, str]:
@@ -177,12 +211,9 @@ def _byte_order(path: Path, data: Bytes) -> str:
     for order, kind in _ORDERS.items():
         if int(data[:4].view(kind)[0]) in _UNITS_NS:
             return order
-    for start, name in _PACKED.items():
-        if data[: len(start)].tobytes() == start:
-            raise ConfigError(f"{path}: is compressed, got {name}; unpack it first")
     raise ConfigError(
-        f"{path}: not a packet capture, got magic {data[:4].tobytes().hex()}; "
-        "pcap and pcapng are understood"
+        f"{path}: not a packet capture, got magic {data[:4].tobytes().hex()}; pcap and pcapng are "
+        "understood, which editcap makes of others"
     )
 
 
@@ -202,7 +233,7 @@ def _check(kept: int, whole: int, left: int, fraction: int, unit_ns: int, proble
     if fraction * unit_ns >= NS_PER_S:
         problem[1] = fraction
         return _FRACTION
-    if whole < 1 or whole > LONGEST_RECORD or kept > whole:
+    if max(whole, kept) > LONGEST_RECORD:
         problem[1] = max(whole, kept)
         return _SIZE
     if kept > left:

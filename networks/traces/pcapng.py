@@ -143,10 +143,15 @@ def _packet(
         (index,) = struct.unpack_from(f"{block.order}H", view, block.start)
     if index >= len(interfaces):
         raise ConfigError(f"{where} is of an interface that is not described, got {index}")
-    if not 1 <= whole <= LONGEST_RECORD or kept > min(block.size - 20, whole):
+    if max(whole, kept) > LONGEST_RECORD:
         raise ConfigError(
-            f"{where} must have 1 to {LONGEST_RECORD} bytes, got {max(kept, whole)}; "
+            f"{where} must have at most {LONGEST_RECORD} bytes, got {max(kept, whole)}; "
             "the file may be damaged"
+        )
+    if kept > block.size - 20:
+        raise ConfigError(
+            f"{where} must be within its block, got {format_count(kept, 'byte')} in "
+            f"{block.size - 20}; the file may be damaged"
         )
     interface = interfaces[index]
     stamp_ns = (high << 32 | low) * NS_PER_S // interface.units + interface.offset_s * NS_PER_S

@@ -11,12 +11,13 @@ import os
 import re
 from pathlib import Path
 
+from ringleaf.core.packing import LONGEST_START, packing, read_head
+
 HEAD_BYTES = 1 << 16
 """Bytes at a file's start by which its kind is told."""
 
 ASTRA_WORKLOAD = "a workload of ASTRA-sim 1.0 or SimAI"
 CHAKRA_JSON = "a Chakra trace as JSON"
-GZIP = "compressed by gzip"
 CHAKRA_PRINTED = "a Chakra trace as Chakra's jsonizer prints it"
 GOAL_TEXT = "a GOAL schedule"
 HTSIM = "a connection matrix of htsim"
@@ -27,8 +28,8 @@ _XML = rb"\s*+(?:(?><!--.*?-->|<[?!][^>]*>)\s*+)*+"  # comments and the like; ne
 _KINDS = tuple(
     (title, re.compile(pattern, re.DOTALL))
     for title, pattern in (
-        (GZIP, rb"\x1f\x8b"),
         ("a GOAL schedule in LogGOPSim's binary form", rb"\x7f\x10\0{6}"),
+        ("text in UTF-16, not UTF-8", rb"\xff\xfe|\xfe\xff"),
         (
             "a capture of packets",
             rb"\xa1\xb2[\xc3\x3c][\xd4\x4d]|[\xd4\x4d][\xc3\x3c]\xb2\xa1|\n\r\r\n",
@@ -44,6 +45,10 @@ _KINDS = tuple(
         ("an MSCCL program", _XML + rb"<algo\b"),
         ("a topology of NCCL", _XML + rb"<system\b"),
         ("graphs of NCCL", _XML + rb"<graphs\b"),
+        (
+            "a time-independent trace of SimGrid, which is not read: write GOAL",
+            rb"\s*p?\d+ (?:init|compute|comm_size|i?send|i?recv|bcast|finalize)\b",
+        ),
         (GOAL_TEXT, rb"(?>\s+|//[^\n]*\n|/\*.*?\*/)*+num_ranks\s+\d"),
         (
             ASTRA_WORKLOAD,
@@ -68,10 +73,14 @@ def find_file(text: str) -> Path | None:
 
 
 def kind_of(path: Path) -> str:
-    """Return what a file is, by its contents; "": unknown, or it can't be read."""
+    """Return what a file is, by its contents; "": unknown, or it can't be read.
+
+    Of a compressed one, it is what is in it, if that can be told.
+    """
+    if not path.is_file():  # reading a pipe might never end
+        return ""
     try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")
+        head = read_head(path, HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")
     except OSError:
         return ""
     return next((title for title, pattern in _KINDS if pattern.match(head)), "")
@@ -82,5 +91,14 @@ def tell_file(text: str) -> str:
     path = find_file(text)
     if path is None:
         return ""
-    kind = kind_of(path)
+    kind = _packed(path) or kind_of(path)
     return f"the file {text!r:.80}" + (f", {kind}" if kind else "")
+
+
+def _packed(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            name = packing(file.read(LONGEST_START))
+    except OSError:
+        return ""
+    return f"compressed by {name}" if name else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, choose
@@ -207,6 +208,8 @@ def read_rates(where: str, texts: Sequence[str]) -> MeterRates:
         )
     except ValueError:
         raise ConfigError(f"{where}: must be two RATE:BURST, got {' '.join(texts)!r}") from None
+    if not (isfinite(committed) and isfinite(peak)):
+        raise ConfigError(f"{where}: rates must be finite, got {' '.join(texts)!r}")
     return MeterRates(committed, committed_burst, peak, peak_burst)
 
 

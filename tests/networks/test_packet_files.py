@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.utils import PcapNgWriter
 
+from ringleaf.core.unpacking import unpack
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.pcap_read import read_packets, read_records
 from ringleaf.networks.traces.pcap_write import HEADER, PcapWriter, record
@@ -70,6 +74,23 @@ def test_every_variant_reads_alike(tmp_path: Path, order: str) -> None:
     assert read(path, pcap([], order=order)) == []
 
 
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_compressed_captures_are_read(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "a.pcap"
+
+    assert read(path, compress(pcap(PACKETS))) == PACKETS
+    assert read(path, compress(pcapng(PACKETS)[:40]) + compress(pcapng(PACKETS)[40:])) == PACKETS
+
+
+def test_a_compressed_file_holds_so_many_bytes_at_most(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(bytes(100)))
+
+    assert len(unpack(path, "x", 100)) == 100
+    with pytest.raises(ConfigError, match="x: at most 99 bytes without gzip, got more"):
+        unpack(path, "x", 99)
+
+
 def test_scapys_pcapng_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.pcapng"
     with PcapNgWriter(str(path)) as writer:
@@ -100,10 +121,16 @@ GOOD = pcap([(1, b"a" * 60), (2, b"b" * 60)])
         (pcap(PACKETS, link=113), r"packet 1 must have link type 1 .*, got 113 \(Linux cooked\)"),
         (pcapng(PACKETS, link=101), r"link type 1 \(Ethernet\), got 101 \(raw IP\)"),
         (pcap([(1, b"a" * 65226)]), "at most 10000 bytes, got 65226; .*segmentation offload"),
-        (b"\x1f\x8b\x08" + bytes(40), "is compressed, got gzip; unpack it first"),
+        (b"\x28\xb5\x2f\xfd" + bytes(40), "must not be compressed, got zstd; unpack it first"),
+        (b"\x1f\x8b\x08" + bytes(7) + b"\xff" * 9, "must be compressed by gzip, got .* damaged"),
+        (gzip.compress(GOOD)[:-9], "must be a whole gzip file, got [0-9]+ bytes; it is cut off"),
+        (gzip.compress(b"hello" * 9), "not a packet capture, got magic 68656c6c"),
+        (gzip.compress(b""), "not a packet capture, got 0 bytes; a pcap file has a header of 24"),
+        (pcap([(1, b"")]), "packet 1 must have a byte on the line, got 0"),
+        (GOOD[:36] + b"\x30" + GOOD[37:], "packet 1 must be as long as on the line, got 60 of 48"),
         (GOOD[:-1], "packet 2 is truncated, got 59 of its 60 bytes; copy the file anew"),
         (GOOD[:110], "packet 2 is truncated, got 10 of its header's 16 bytes"),
-        (GOOD[:32] + b"\0\0\0\x70" + GOOD[36:], "packet 1 must have 1 to 262144 bytes, got"),
+        (GOOD[:32] + b"\0\0\0\x70" + GOOD[36:], "packet 1 must have at most 262144 bytes, got"),
         (GOOD[:36] + b"\x50" + GOOD[37:], "packet 1 was cut when captured, got 60 of 80 bytes"),
         (GOOD[:28] + b"\xff\xff\xff\xff" + GOOD[32:], "packet 1 has a time beyond its second"),
         (pcap([(5, b"a"), (3, b"b")]), "in order of time, got packet 2 2 ns before the one"),
@@ -134,6 +161,36 @@ def test_records_before_the_end_of_a_cut_file_are_found(
     packets = read_records(tmp_path / "a.pcap")
     assert len(packets) == (2 if data == GOOD or data.endswith(bytes(3)) else 1)
     assert re.fullmatch(end, packets.end)
+
+
+def by_hand(kept: int, whole: int) -> bytes:
+    """Return a record after the first of GOOD, with so many bytes in the file and on the line."""
+    return GOOD[:100] + struct.pack("<4I", 1, 2, kept, whole) + b"c" * kept
+
+
+@pytest.mark.parametrize("is_ng", [False, True])
+@pytest.mark.parametrize(
+    ("kept", "whole", "sizes", "lengths"),
+    [
+        (0, 0, [60], [60]),  # no packet
+        (0, 70, [60, 70], [60, 0]),
+        (70, 64, [60, 64], [60, 64]),  # six bytes of a trailer
+        (70, 0, [60, 70], [60, 70]),  # nothing is said of the line
+    ],
+)
+def test_what_a_record_says_of_the_line_is_the_size(
+    tmp_path: Path, is_ng: bool, kept: int, whole: int, sizes: list[int], lengths: list[int]
+) -> None:
+    data = by_hand(kept, whole)
+    if is_ng:
+        own = struct.pack("<5I", 0, 1, 0, kept, whole) + b"c" * kept
+        data = pcapng([(1, b"a" * 60)]) + block("<", 6, own)
+    (tmp_path / "a.pcap").write_bytes(data)
+
+    packets = read_records(tmp_path / "a.pcap")
+    assert packets.sizes.tolist() == sizes
+    assert packets.lengths.tolist() == lengths
+    assert packets.empty == 2 - len(sizes)
 
 
 def test_a_file_that_ends_within_its_first_record_has_none(tmp_path: Path) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ringleaf.errors import RingleafError
+from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.topology_copy import has_changed, keep_topology
 from ringleaf.topologies.files.export import rows_of
+from ringleaf.topologies.files.foreign_files import looks_like
 from ringleaf.topologies.files.format import FORMATS, choose_format
 from ringleaf.topologies.registry import build, count, parse
 
@@ -100,7 +106,11 @@ def test_a_broken_edge_list_is_refused(tmp_path: Path, text: str, message: str) 
             GRAPHML.format('<node id="a"><data key="k">1</data></node>'),
             "no <key> has this id, got 'k'",
         ),
-        ("n.graphml", GRAPHML.format("<hyperedge/>"), "must be one flat graph"),
+        (
+            "n.graphml",
+            GRAPHML.format("<hyperedge/>"),
+            "must have nodes and edges, got <hyperedge> among them; draw a node",
+        ),
         (
             "n.graphml",
             GRAPHML.format(
@@ -179,9 +189,62 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "net.edges").write_bytes(b"a s\n\xff s\n")
     with pytest.raises(RingleafError, match=r"line 2: must be UTF-8"):
         parse(str(tmp_path / "net.edges"))
+    (tmp_path / "net.edges").write_bytes("a s\nb s\n".encode("utf-16"))
+    with pytest.raises(RingleafError, match=r"must be UTF-8, got UTF-16; write it anew"):
+        parse(str(tmp_path / "net.edges"))
     os.mkfifo(tmp_path / "pipe.edges")
     with pytest.raises(RingleafError, match=r"must be a plain file"):
         parse(str(tmp_path / "pipe.edges"))
+
+
+@pytest.mark.parametrize(("ending", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_a_compressed_file_is_what_it_holds(
+    tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / f"net.edges{ending}"
+    path.write_bytes(compress(b"a s\nb s\nc s\n"))
+    assert count(str(path)).hosts == 3
+    with RunFolder(tmp_path / "out", print) as folder:
+        keep_topology(str(path), folder)
+    assert (tmp_path / "out" / "topology.edges").read_bytes() == b"a s\nb s\nc s\n"
+    path.write_bytes(compress(b"a s\nb s\n"))
+    assert has_changed(str(path), tmp_path / "out")
+    path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(9))
+    with pytest.raises(RingleafError, match=r"must not be compressed, got zstd; unpack it first"):
+        parse(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.gv", "/* made\n */\n# by hand\nstrict digraph {\n a -> b }", "Graphviz; gv2gml writes"),
+        ("a.mn", '{"application": {\n"dpctl": ""}, "hosts": []}', "MiniEdit; write each link"),
+        ("a.json", '{"elements": [{"data": {"id": "a"}}]}', "Cytoscape; write it as GraphML"),
+        ("a.json", '{"id": 1, "children": [{"id": 2}]}', "NetworkX's tree JSON; write nx.node_"),
+        ("a.csv", "Source,Target,Weight\na,b,1\n", "a table of links; write each link"),
+        ("topology.conf", "# racks\nSwitchName=s0 Nodes=n[0-3]\n", "SLURM's topology; write each"),
+        ("a.topo", 'vendid=0x2c9\nSwitch 36 "S-1"\n', "ibnetdiscover's list; write each link"),
+        ("a.txt", "router 0 node 0 router 1 10\n", "BookSim's anynet; write each link"),
+        ("a.ned", "// x\npackage a.b;\nnetwork N {}", r"a network of OMNeT\+\+; write each link"),
+        (
+            "a.xml",
+            '<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology/>',
+            "a machine of hwloc; NCCL",
+        ),
+        ("a.xml", '<platform_description version="1"/>', "SimGrid before 3.0; simgrid_update_xml"),
+    ],
+)
+def test_files_of_others_are_named_and_what_to_do(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(RingleafError, match=rf"must be a topology, got .*{message}.*these are"):
+        parse(str(tmp_path / name))
+
+
+def test_names_of_files_are_matched_in_linear_time() -> None:
+    for text in ("#\n" * 100_000, "/**/" * 100_000, "//\n" * 100_000 + "x", "{" * 100_000):
+        assert not looks_like(text)
 
 
 def test_networks_are_bounded(tmp_path: Path) -> None:

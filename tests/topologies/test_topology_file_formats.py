@@ -9,7 +9,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from ringleaf.errors import TopologyError
+from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.format import FORMATS, find_format
 from ringleaf.topologies.graph import Role, attachment, hosts, kind, link, switches
 from ringleaf.topologies.registry import build, notes
@@ -199,6 +199,54 @@ def test_edges_without_arrows_are_both_ways_and_nodes_have_their_drawn_names(
         frozenset(("hub", "south end")): 200,  # two lines side by side
     }
     assert not [note for note in notes(str(file)) if "both ways" in note]
+
+
+def test_an_edge_may_say_itself_whether_it_is_directed(tmp_path: Path) -> None:
+    """Both ways a-s at 10G; s to b at 20G, b to s at 30G."""
+    path = tmp_path / "net.graphml"
+    edge = '<edge source="{}" target="{}" directed="{}"><data key="rate">{}</data></edge>'.format
+    edges = edge("a", "s", "false", "10G") + edge("s", "b", "true", "20G")
+    text = (
+        '<graphml><key id="rate" for="edge"/><graph edgedefault="{}"><node id="a"/><node id="b"/>'
+        '<node id="s"/>{}</graph></graphml>'
+    )
+    for default in ("directed", "undirected"):
+        path.write_text(text.format(default, edges + edge("b", "s", "true", "30G")))
+        graph = build(str(path))
+        ways = [("h0", "s0"), ("s0", "h0"), ("s0", "h1"), ("h1", "s0")]
+        assert [link(graph, *way).rate_bps // 10**9 for way in ways] == [10, 10, 20, 30]
+        path.write_text(text.format(default, edges))
+        with pytest.raises(TopologyError, match="line 1: link s-b: must have a link back"):
+            build(str(path))
+
+
+def test_graphs_in_nodes_are_parts_of_the_one_graph(tmp_path: Path) -> None:
+    path = tmp_path / "net.graphml"
+    text = (
+        '<graphml><graph edgedefault="undirected"><node id="rack"><graph edgedefault="undirected">'
+        '<node id="s"/><node id="a"/><edge source="a" target="s"/></graph></node>'
+        '<node id="b"/><edge source="b" target="{}"/></graph></graphml>'
+    )
+    path.write_text(text.format("s"))
+    graph = build(str(path))
+    assert [data["label"] for _, data in graph.nodes(data=True)] == ["a", "b", "s"]
+    assert "left out: 1 group, whose nodes are kept" in notes(str(path))
+    path.write_text(text.format("rack"))
+    with pytest.raises(
+        ConfigError, match="line 1: an edge must end at nodes, got the group 'rack'"
+    ):
+        build(str(path))
+
+
+def test_xml_may_be_in_the_encoding_that_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "net.graphml"
+    text = (
+        '<?xml version="1.0" encoding="ISO-8859-1"?><graphml><graph edgedefault="undirected">'
+        '<node id="Zürich"/><node id="s"/><node id="b"/><edge source="Zürich" target="s"/>'
+        '<edge source="b" target="s"/></graph></graphml>'
+    )
+    path.write_bytes(text.encode("latin-1"))
+    assert build(str(path)).nodes["h0"]["label"] == "Zürich"
 
 
 def test_a_directed_file_without_a_link_back_is_taken_both_ways(tmp_path: Path) -> None:

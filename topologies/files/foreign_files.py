@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+_BY_HAND = "write each link as a line, h1 s1 rate=10G, into a .edges file"
+_START = r"\A(?:\s|//[^\n]*\n|#[^\n]*\n)*+"
+
 _MANY = (
     (r"<algo\b", "an algorithm in MSCCL's XML, which --algo takes"),
     (
@@ -12,7 +15,10 @@ _MANY = (
     ),
     (r"<gexf\b", "a graph in GEXF; write it as GraphML"),
     (r"sndlib\.zib\.de|\A\s*\?SNDlib", "a network of SNDlib; convert it to GraphML"),
-    (r"\A(?:\s|//[^\n]*)*(?:strict\s+)?(?:di)?graph\b[^\[{]*\{", "a graph of Graphviz; write GML"),
+    (
+        r"(?i)\A(?:\s|//[^\n]*|#[^\n]*|/\*[\s\S]*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[{]*\{",
+        "a graph of Graphviz; gv2gml writes it as GML",
+    ),
     (r"(?i)\A\s*\*(?:vertices|network)\b", "a graph of Pajek; write it as GraphML"),
     (r"\A\s*NODES \d+", "a network of REPETITA; convert it to an edge list"),
     (r"\A\s*Topology:? \( ?\d+ Nodes", "a topology of BRITE; convert it to an edge list"),
@@ -25,12 +31,27 @@ _MANY = (
         r'"(?:scheduling-policy|all-reduce-implementation)"',
         "ASTRA-sim's system file, which is no topology; give the network's .yml",
     ),
-    (r"<platform\b[^>]*\bversion=", "a platform of SimGrid; convert it to an edge list"),
+    (r"<platform\b[^>]*\bversion=", f"a platform of SimGrid; {_BY_HAND}"),
     (r'"schema"\s*:\s*"[^"]*chakra', "a trace of PyTorch, which is a workload"),
     (r'"traceEvents"', "a trace of events, which is no topology"),
     (r'"header_types"\s*:', "a P4 program for BMv2, which --program takes"),
     (r'"adjacency"\s*:\s*\[', "NetworkX's adjacency JSON; write nx.node_link_data"),
-    (r'"elements"\s*:\s*\{', "a graph of Cytoscape; write it as GraphML"),
+    (r'"elements"\s*:\s*[\[{]', "a graph of Cytoscape; write it as GraphML"),
+    (
+        r'"application"\s*:\s*\{[^{}]*"dpctl"',
+        f"a network of MiniEdit; {_BY_HAND}",
+    ),
+    (
+        r"(?i)\A\W*(?:source|src|from)[,;\t]\W*(?:target|dst|dest|destination|to)\b",
+        f"a table of links; {_BY_HAND}",
+    ),
+    (rf"{_START}SwitchName=", f"SLURM's topology; {_BY_HAND}"),
+    (r"(?m)^(?:vendid|sysimgguid|caguid|switchguid)=0x", f"ibnetdiscover's list; {_BY_HAND}"),
+    (r"\A\s*(?:router|node) \d+ (?:router|node) \d+", f"BookSim's anynet; {_BY_HAND}"),
+    (rf"{_START}package [\w.]+;|{_START}import [\w.]+;", f"a network of OMNeT++; {_BY_HAND}"),
+    (r"<!DOCTYPE topology SYSTEM .hwloc", "a machine of hwloc; NCCL_TOPO_DUMP_FILE writes one"),
+    (r"<platform_description\b", "a platform of SimGrid before 3.0; simgrid_update_xml renews it"),
+    (r'\A\s*\{[^{}\[]*"children"\s*:\s*\[', "NetworkX's tree JSON; write nx.node_link_data"),
     (r"(?m)^topology:\s*\n\s+(?:nodes|kinds|links|defaults):", "a lab of Containerlab"),
     (r"(?m)^\s*(?:from|import) mininet\b", "a script of Mininet"),
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from ringleaf.core.packing import packing, without_packing
+from ringleaf.core.unpacking import unpack
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.describe import describe
 from ringleaf.topologies.files.description import Description
@@ -15,6 +18,10 @@ from ringleaf.topologies.files.format import find_format
 from ringleaf.topologies.files.rows import FileRow
 
 MOST_BYTES = 16 << 20
+_DECLARED = re.compile(
+    rb"""\s*<\?xml[^>]*\bencoding\s*=\s*["'](iso-8859-1|windows-1252)["']""", re.IGNORECASE
+)
+"""XML that says to be in one of the two encodings of Western Europe's older files."""
 
 
 def read_description(name: str, reading: Mapping[str, str]) -> Description:
@@ -33,21 +40,27 @@ def read_description(name: str, reading: Mapping[str, str]) -> Description:
 
 @lru_cache(maxsize=8)
 def _read(name: str, data: bytes, reading: tuple[tuple[str, str], ...]) -> Description:
+    declared = _DECLARED.match(data)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode(declared[1].decode() if declared else "utf-8-sig")
     except UnicodeDecodeError as error:
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise ConfigError(
+                f"topology {name}: must be UTF-8, got UTF-16; write it anew, with iconv -f UTF-16 "
+                "-t UTF-8"
+            ) from error
         line = 1 + data[: error.start].count(b"\n")
         raise ConfigError(
             f"topology {name} line {line}: must be UTF-8, got {data[error.start : error.end]!r}"
         ) from error
-    rows = find_format(name, text).read(text, f"topology {name}")
+    rows = find_format(without_packing(name), text).read(text, f"topology {name}")
     about = FileRow(rows.about.line, {**rows.about.values, **dict(reading)})
     source = ",".join([name, *(f"{key}={value}" for key, value in reading)])
     return describe(replace(rows, about=about), source)
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the bytes of a topology file.
+    """Return the bytes of a topology file; those of a compressed one are unpacked.
 
     Raises:
         ConfigError: If it can't be read, is no plain file, or is too large.
@@ -58,6 +71,8 @@ def read_bytes(name: str) -> bytes:
             raise ConfigError(f"topology: must be a plain file, got {name!r}, which is none")
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
+        if packing(data):
+            return bytes(unpack(path, f"topology {name}", MOST_BYTES))
     except (OSError, ValueError) as error:  # the latter of a name with a zero in it
         problem = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"topology: can't read, got {name!r}: {problem}") from error

@@ -12,6 +12,7 @@ from ringleaf.core.files import (
     find_file,
     kind_of,
 )
+from ringleaf.core.packing import without_packing
 from ringleaf.errors import choose
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.llm.presets import PRESETS
@@ -30,9 +31,10 @@ FILES = (
 
 def kind_of_workload(name: str) -> str | None:
     """Return the kind of workload of a file, by its suffix or contents; None: it is none."""
-    if name.endswith((".et", ".et.gz", ".goal")):
+    plain = without_packing(name)
+    if plain.endswith((".et", ".goal")):
         return TRACE
-    if name.endswith(".csv"):
+    if plain.endswith(".csv"):
         return FLOWS
     path = find_file(name)
     kind = kind_of(path) if path else ""

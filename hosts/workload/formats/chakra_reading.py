@@ -22,7 +22,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from ringleaf.core.files import CHAKRA_JSON, CHAKRA_PRINTED, GZIP, kind_of
+from ringleaf.core.files import CHAKRA_JSON, CHAKRA_PRINTED, kind_of
 from ringleaf.core.units import PS_PER_S, PS_PER_US, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import chakra_json, schema
@@ -103,7 +103,7 @@ def read_messages(path: Path) -> list[Any]:
     kind = kind_of(path)
     if path.suffix == ".json" or kind in (CHAKRA_JSON, CHAKRA_PRINTED):
         return chakra_json.read_messages(path)
-    if kind not in ("", GZIP):
+    if kind:
         raise ConfigError(f"{path}: must be a Chakra trace, got {kind}")
     frames = read_frames(path)
     first = next(frames, None)

@@ -17,6 +17,7 @@ from ringleaf.core.files import (
     kind_of,
     tell_file,
 )
+from ringleaf.core.packing import without_packing
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import chakra
 from ringleaf.hosts.workload.formats.astra_text import read_astra_text
@@ -68,7 +69,7 @@ def read_trace(
         graph = read_astra_text(path, ranks)
     elif ranks:
         raise ConfigError(f"ranks: the trace says how many there are, got {ranks}; leave it out")
-    elif path.suffix == ".goal" or kind == GOAL_TEXT:
+    elif kind == GOAL_TEXT or (not kind and without_packing(files).endswith(".goal")):
         graph = read_goal(path)
     elif is_chakra(files) or kind in (CHAKRA_JSON, CHAKRA_PRINTED):
         graph = _read_chakra(path, groups, flops)
@@ -82,12 +83,12 @@ def read_trace(
 
 def is_chakra(files: str) -> bool:
     """Return whether a text names Chakra's files, by their suffix."""
-    return files.endswith((SUFFIX, f"{SUFFIX}.gz", ".json"))
+    return without_packing(files).endswith((SUFFIX, ".json"))
 
 
 def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
     paths = find_ranks(pattern)
-    name = pattern.name.partition(".*")[0].removesuffix(".gz").removesuffix(SUFFIX)
+    name = without_packing(pattern.name.partition(".*")[0]).removesuffix(SUFFIX)
     messages = [read_messages(path) for path in paths]
     named = _groups_in(paths, messages) | _read_groups(pattern, name, groups)
     known = chakra.groups_of(named, len(paths))

@@ -45,7 +45,7 @@ def read_flows(path: Path) -> FlowFile:
 def _read_csv(path: Path) -> list[TimedFlow]:
     """Return the flows of a CSV file with a header and the columns `COLUMNS`, in any order."""
     text = read_text(path)
-    reader = csv.DictReader(text.splitlines(), strict=True)
+    reader = csv.DictReader(text.splitlines(), strict=True, skipinitialspace=True)
     flows = []
     try:
         if sorted(reader.fieldnames or ()) != sorted(COLUMNS):

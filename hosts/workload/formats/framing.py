@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from ringleaf.core.files import kind_of
+from ringleaf.core.packing import packing
 from ringleaf.core.units import format_count
+from ringleaf.core.unpacking import unpack
 from ringleaf.errors import ConfigError
-
-GZIP = b"\x1f\x8b"
-"""How a file that is compressed by gzip begins."""
 
 MOST_FILE_BYTES = 1 << 30
 MOST_LENGTH_BYTES = 5  # of a length, which is below 2^32
 
 
 def read_frames(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield each message's first byte in the file, and its bytes; gzip is taken off before.
+    """Yield each message's first byte in the file, and its bytes.
 
     Raises:
         ConfigError: If the file can't be read, is too long, or ends within a message.
     """
-    data = _unzipped(path, read_bytes(path))
+    data = read_bytes(path)
     at = 0
     while at < len(data):
         start, size = _length(path, data, at)
@@ -37,14 +35,18 @@ def read_frames(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file's bytes.
+    """Return a file's bytes; those of a compressed one are unpacked.
 
     Raises:
-        ConfigError: If it can't be read, or is too long.
+        ConfigError: If it can't be read, is damaged, or too long.
     """
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ConfigError(f"{path}: must be a plain file, which can be read twice, got a pipe")
         with path.open("rb") as file:
             data = file.read(MOST_FILE_BYTES + 1)
+        if packing(data):
+            return bytes(unpack(path, str(path), MOST_FILE_BYTES))
     except OSError as error:
         raise ConfigError(f"{path}: can't read, got {error.strerror}") from error
     if len(data) > MOST_FILE_BYTES:
@@ -63,24 +65,6 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         what = kind_of(path) or f"byte {error.object[error.start]:#x}"
         raise ConfigError(f"{path}: must be text, got {what}") from error
-
-
-def _unzipped(path: Path, data: bytes) -> bytes:
-    if not data.startswith(GZIP):
-        return data
-    unzip = zlib.decompressobj(zlib.MAX_WBITS | 16)  # 16: with the header of gzip
-    try:
-        plain = unzip.decompress(data, MOST_FILE_BYTES + 1)
-    except zlib.error as error:
-        raise ConfigError(f"{path}: must be compressed by gzip, got {error}") from error
-    if len(plain) > MOST_FILE_BYTES:
-        raise ConfigError(f"{path}: at most {MOST_FILE_BYTES} bytes without gzip, got more")
-    if not unzip.eof:
-        raise ConfigError(
-            f"{path}: must be a whole gzip file, got {format_count(len(data), 'byte')}; it is "
-            "cut off"
-        )
-    return plain
 
 
 def _length(path: Path, data: bytes, at: int) -> tuple[int, int]:

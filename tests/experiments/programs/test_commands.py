@@ -464,6 +464,50 @@ def test_an_entry_with_the_keys_of_another_has_its_line() -> None:
         assert len(read(f"{first}\n{other}", "s0.txt", TABLES)) == 2
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("mc_mgrp_create 0", "groups are 1 to 65535, got 0"),
+        ("mc_mgrp_create 65536", "groups are 1 to 65535, got 65536"),
+        ("mc_node_create 65536 1", "instances are 0 to 65535, got 65536"),
+        ("mirroring_add 0 1", "sessions are 1 to 32767, got 0"),
+        ("mirroring_add_mc 32768 1", "sessions are 1 to 32767, got 32768"),
+        ("mc_node_associate 1 1", "a group must have a port once .*got port 2 of instance 7 twice"),
+        ("mc_node_update 2 2", "a group must have a port once .*got port 2 of instance 7 twice"),
+        ("meter_set_rates I.by_packets 0 nan:1 2:2", "rates must be finite, got 'nan:1 2:2'"),
+        ("meter_set_rates I.by_packets 0 1:-1 2:2", "rates and bursts are never negative"),
+        ("meter_set_rates I.by_packets 0 3:1 2:2", "the first rate must not exceed the second"),
+        ("meter_array_set_rates I.by_bytes 1:1 1e14:2", r"rates .* must be below 2\^63"),
+        ("counter_write E.sent 0 -1 1", "counters are never negative"),
+        ("counter_write E.sent 0 1 9223372036854775808", "Value out of range: 92233"),
+    ],
+)
+def test_groups_sessions_and_arrays_have_their_lines(line: str, message: str) -> None:
+    before = "mc_mgrp_create 1\nmc_node_create 7 1 2 2\nmc_node_create 7 2\nmc_node_create 7 3\n"
+    before += "mc_node_associate 1 0\nmc_node_associate 1 2\n"
+    with pytest.raises(ConfigError, match=f"s0.txt:7: {message}"):
+        read(before + line, "s0.txt", EXTERNS)
+
+
+def test_a_group_made_twice_keeps_its_nodes() -> None:
+    """As in BMv2, McSimplePre::mc_mgrp_create, which inserts into a map."""
+    made = "mc_mgrp_create 1\nmc_node_create 7 1 1 2\nmc_node_associate 1 0\n"
+    group = P4MulticastGroupEntry(1, replicas=[(1, 7), (2, 7)])  # a port is once in a node's set
+    assert same(f"{made}mc_mgrp_create 1", CONTROLLER, group)
+
+
+def test_ports_of_groups_and_sessions_have_their_lines() -> None:
+    text = """mc_mgrp_create 1
+    mc_node_create 0 1 2
+    mc_node_create 0 99
+    mc_node_associate 1 0
+    mirroring_add 5 3
+    mirroring_add 6 98
+    mirroring_delete 6
+    mirroring_add_mc 7 1"""
+    assert read(text, "a", CONTROLLER).ports == {"a:2": (1, 2), "a:5": (3,)}
+
+
 def test_an_index_outside_of_an_array() -> None:
     register = first(STATEFUL.registers)
     with pytest.raises(ConfigError, match=f"has indices 0 to {register.size - 1}, got 9999"):

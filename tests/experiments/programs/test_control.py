@@ -122,6 +122,12 @@ def test_a_folder_has_a_file_for_each_switch(tmp_path: Path) -> None:
         ("a.txt", "mc_node_associate 1 0\n", r"a.txt:1: group must have been created"),
         ("a.txt", "mirroring_add 1\n", r"a.txt:1: must have 2 numbers, got \['1'\]"),
         ("a.txt", "mc_mgrp_create x\n", r"a.txt:1: must be a whole number, got 'x'"),
+        ("a.txt", "\nmirroring_add 1 9\n", r"a.txt:2: ports of s0 are 1 to 3, got 9"),
+        (
+            "a.txt",
+            "mc_mgrp_create 1\nmc_node_create 0 1 0\nmc_node_associate 1 0\n",
+            r"a.txt:2: ports of s0 are 1 to 3, got 0",
+        ),
         ("a.json", "{", r"a.json: not JSON"),
         ("a.json", "[]", r"a.json: must be an object"),
         ("a.json", '{"table_entries": [{}]}', r"a.json: table_entries\[0\]: KeyError: 'table'"),
@@ -147,6 +153,12 @@ def test_what_is_wrong_is_said(name: str, text: str, message: str, tmp_path: Pat
     path.write_text(text)
     with pytest.raises(ConfigError, match=message):
         open_control(path, BASIC).entities(GRAPH, "s0")
+
+
+def test_commands_may_begin_with_a_mark_of_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffmirroring_add 7 1\r\n".encode())
+    assert len(open_control(path, BASIC).entities(GRAPH, "s0")) == 1
 
 
 @given(st.text(alphabet="table_add ipv4_lpm drop mc_node_create 0123456789./=>&:\n", max_size=200))

@@ -229,6 +229,10 @@ def test_gzip_is_taken_off(tmp_path: Path, suffix: str) -> None:
         read(tmp_path, packed[:-9], packed, suffix=suffix)
     with pytest.raises(ConfigError, match="must be compressed by gzip, got Error -3"):
         read(tmp_path, packed[:10] + b"\xff" * 9, packed, suffix=suffix)
+    parts = gzip.compress(trace(HOST_CALL, KERNEL)[:50]) + gzip.compress(
+        trace(HOST_CALL, KERNEL)[50:]
+    )
+    assert len(read(tmp_path, parts, packed, suffix=suffix).ranks[0].nodes) == 2
 
 
 FEEDER = """{"workload_graph":[

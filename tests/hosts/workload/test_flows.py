@@ -134,7 +134,7 @@ def test_flows_start_at_their_times_and_beside_one_another() -> None:
 
 def test_reads_a_file(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
-    path.write_text("start,source,target,size\n0,0,1,64KiB\n1.5us,3,2,100\n")
+    path.write_text("start, source,target, size\n0,0,1, 64KiB\n1.5us,3,2,100\n")
     assert read_flows(path) == FlowFile(
         [TimedFlow(0, 1, 65536, 0), TimedFlow(3, 2, 100, 1_500_000)]
     )

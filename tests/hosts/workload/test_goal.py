@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -180,3 +181,16 @@ def test_a_graph_with_collectives_is_no_goal_schedule() -> None:
 
     with pytest.raises(ConfigError, match="rank 0, node 1: GOAL has messages only"):
         list(write_goal(made))
+
+
+def test_what_is_no_text_of_goal_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.goal"
+    path.write_bytes(b"\x7f\x10" + bytes(40))
+    with pytest.raises(
+        ConfigError, match=r"LogGOPSim.s binary form; files that are read: NAME\.goal"
+    ):
+        read_trace(str(path))
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match=r"t\.goal: must be a plain file"):
+        read_trace(str(path))

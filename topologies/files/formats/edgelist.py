@@ -19,7 +19,10 @@ from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, as_text
 
 LONGEST_DATA = 4096
-_MARK = r"\A(?:\s*#[^\n]*\n)*\S+[ \t]+\S+[ \t]+\{(?:['\"\d][^\n]*)?\}[ \t\r]*(?:\n|\Z)"
+_MARK = (
+    r"\A(?:\s*#[^\n]*\n)*[^\s{\[<]\S*[ \t]+\S+[ \t]+"
+    r"\{(?:['\"\d][^\n]*)?\}[ \t\r]*(?:\n|\Z)"
+)
 """NetworkX's lists, which end each line with data; ours are known by their ending alone."""
 
 

@@ -3,8 +3,9 @@
 Source:
     Brandes et al., "GraphML Progress Report", GD 2001, and the GraphML Primer: `key` elements
     declare attributes, `data` elements have their values, and an undeclared value has the key's
-    default. yEd's files, as it writes them: names are labels of what it draws, and all are called
-    directed, so that arrows alone tell whether an edge is.
+    default; a node may have a graph inside, and an edge its own `directed`. yEd's files, as it
+    writes them: names are labels of what it draws, and all are called directed, so that arrows
+    alone tell whether an edge is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.markup import Element, quoted, read_xml
@@ -31,7 +33,7 @@ def read(text: str, where: str) -> NetworkRows:
     """Return the nodes, edges and attributes of the file's graph.
 
     Raises:
-        ConfigError: If it is no GraphML, or has several, nested or hyper graphs.
+        ConfigError: If it is no GraphML, or has several graphs, hyperedges, or edges of groups.
     """
     root = read_xml(text, where)
     graphs = list(root.all("graph"))
@@ -49,31 +51,64 @@ def read(text: str, where: str) -> NetworkRows:
         for each in root.all("key")
     }
     [graph] = graphs
-    default = "true" if graph.attributes.get("edgedefault") == "directed" else "false"
-    nodes, links = [], []
-    for child in graph.children:
-        if child.name in ("hyperedge", "graph") or list(child.all("graph")):
-            raise ConfigError(
-                f"{where} line {child.line}: must be one flat graph, got <{child.name}> in it"
-            )
-        if child.name == "node":
-            name = _needed(child, "id", where)
-            nodes.append(NodeRow(name, _labelled(_row(child, keys, where), child)))
-        elif child.name == "edge":
+    parts = list(_parts(graph, where))
+    groups = {_needed(child, "id", where) for child, _ in parts if list(child.all("graph"))}
+    nodes, links, are_directed = [], [], []
+    for child, is_directed in parts:
+        if child.name == "edge":
             ends = (_needed(child, "source", where), _needed(child, "target", where))
-            links.append(LinkRow(*ends, _row(child, keys, where)))
-            if child.attributes.get("directed", default) != default:
+            if group := next((end for end in ends if end in groups), None):
                 raise ConfigError(
-                    f"{where} line {child.line}: edges must be like edgedefault, "
-                    f"got directed={child.attributes['directed']!r:.20}"
+                    f"{where} line {child.line}: an edge must end at nodes, got the group "
+                    f"{group!r}; put a node into it"
                 )
-    is_directed = default == "true" and not _is_drawn_both_ways(graph)
-    return NetworkRows(tuple(nodes), tuple(links), _row(graph, keys, where), is_directed)
+            links.append(LinkRow(*ends, _row(child, keys, where)))
+            are_directed.append(is_directed)
+        elif (name := _needed(child, "id", where)) not in groups:
+            nodes.append(NodeRow(name, _labelled(_row(child, keys, where), child)))
+    notes = [f"left out: {format_count(len(groups), 'group')}, whose nodes are kept"] * bool(groups)
+    if all(are_directed) and _is_drawn_both_ways(child for child, _ in parts):
+        are_directed = [False] * len(links)
+    if any(are_directed) and not all(are_directed):
+        links = [
+            way for each, one in zip(links, are_directed, strict=True) for way in _ways(each, one)
+        ]
+    return NetworkRows(
+        tuple(nodes),
+        tuple(links),
+        _row(graph, keys, where),
+        any(are_directed),
+        notes=tuple(notes),
+    )
 
 
-def _is_drawn_both_ways(graph: Element) -> bool:
+def _parts(graph: Element, where: str) -> Iterator[tuple[Element, bool]]:
+    """Yield nodes and edges, also those of graphs in nodes, and whether each is directed."""
+    for child in graph.children:
+        if child.name in ("hyperedge", "graph"):
+            raise ConfigError(
+                f"{where} line {child.line}: must have nodes and edges, got <{child.name}> among "
+                "them; draw a node that has an edge to each end"
+            )
+        if child.name not in ("node", "edge"):
+            continue
+        yield child, child.attributes.get("directed", _default(graph)) == "true"
+        for inner in child.all("graph"):
+            yield from _parts(inner, where)
+
+
+def _default(graph: Element) -> str:
+    return "true" if graph.attributes.get("edgedefault") == "directed" else "false"
+
+
+def _ways(link: LinkRow, is_directed: bool) -> list[LinkRow]:
+    """Return an edge as directed ones, among others that are directed."""
+    return [link] if is_directed else [link, LinkRow(link.b, link.a, link.row)]
+
+
+def _is_drawn_both_ways(parts: Iterable[Element]) -> bool:
     """Return whether an editor draws each edge with arrows at both ends or at none."""
-    edges = list(graph.all("edge"))
+    edges = [each for each in parts if each.name == "edge"]
     arrows = [each.attributes for edge in edges for each in _drawn(edge, "Arrows")]
     ends = [(each.get("source"), each.get("target")) for each in arrows]
     return len(ends) == len(edges) and all((a == "none") == (b == "none") for a, b in ends)
