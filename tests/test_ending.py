@@ -18,6 +18,7 @@ def work():
     threading.main_thread().join(0.01)
     print("worked")
 
+sys.stdout.reconfigure(line_buffering=False, write_through=False)
 begun = threading.Event()
 noisy = Noisy()
 atexit.register(print, "at exit")
