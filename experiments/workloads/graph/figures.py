@@ -91,7 +91,8 @@ def _draw_kind(
     axes: Axes, bars: Sequence[NodeBar], shown: Sequence[int], kinds: Sequence[str]
 ) -> None:
     """Draw the bars of one kind: computations have the upper half of a rank's line."""
-    from matplotlib.collections import PolyCollection
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
 
     if not bars:
         return
@@ -107,7 +108,9 @@ def _draw_kind(
             top = place[bar.rank] + offset
             bottom = top + thick
             boxes.append([(left, top), (right, top), (right, bottom), (left, bottom)])
-    axes.add_collection(PolyCollection(boxes, facecolors=color_of(kind, kinds), linewidths=0))
+    if boxes:  # as one path: there may be tens of thousands
+        path = Path.make_compound_path_from_polys(np.array(boxes))
+        axes.add_patch(PathPatch(path, facecolor=color_of(kind, kinds), linewidth=0))
 
 
 def draw_spending(results: WorkResults) -> Figure:
