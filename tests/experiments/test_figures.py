@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from drawn import collisions
@@ -219,7 +220,7 @@ def test_no_text_of_a_figure_lies_on_another(
         if len(sizes) == 1:
             drawn += [draw_links(run, graph, panels), draw_spread(run, graph, panels)]
         assert [collisions(figure) for figure in drawn] == [[]] * len(drawn)
-        mpl.pyplot.close("all")
+        plt.close("all")
 
 
 def test_one_size_gives_a_bar_per_algorithm() -> None:
