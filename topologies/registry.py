@@ -127,7 +127,7 @@ def parse(text: str) -> ParsedName:
         ConfigError: If a name, key or value is not valid, or a file is wrong.
         TopologyError: If there can be no such network as a file describes.
     """
-    name, *options = (part.strip() for part in text.split(","))
+    name, *options = (part.strip() for part in text.strip().removesuffix(",").split(","))
     if not is_file(name):
         _check_name(name)
     sizes: dict[str, int] = {}

@@ -6,6 +6,7 @@ import codecs
 import gc
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -126,12 +127,23 @@ def _got(error: Any) -> str:
     return f", got {of_value[0]['input']!r:.80}" if of_value else ""
 
 
+_UNDECODED = re.compile("[\udc80-\udcff]")
+"""What Python makes of bytes that are no text (PEP 383): neither files nor figures can have it."""
+
+
 def perform(words: Sequence[str]) -> int:
     """Carry out a command line, without the program's name, and return its exit status.
 
     Whatever is wrong in it is reported in one line.
     """
     words = list(words) or ["--help"]
+    if unreadable := next((each for each in words if _UNDECODED.search(each)), ""):
+        encoding = sys.getfilesystemencoding()
+        complain(
+            f"command line: must be text in {encoding}, got {unreadable!r}; rename the file, or "
+            "set LC_ALL=C.UTF-8"
+        )
+        return USAGE
     typed = "ringleaf" if words[0].startswith("-") else f"ringleaf {words[0]}"
     return _carry_out(lambda: _app_for(words[0]), words, "ringleaf", typed)
 

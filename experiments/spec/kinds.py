@@ -7,6 +7,7 @@ Schema by which editors check it. Pydantic calls the parser, which refuses a tex
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -334,6 +335,8 @@ Ways = Annotated[tuple[tuple[str, ...], ...], ValueReader(_ways, _example("h3-s1
 AnyColumn = Annotated[
     float | None, ValueReader(parse_column, _example("3.3in"), empty=True)
 ]  # inches
-AnyPath = Annotated[Path | None, ValueReader(lambda text, where: Path(text), empty=True)]
+AnyPath = Annotated[
+    Path | None, ValueReader(lambda text, where: Path(os.path.expanduser(text)), empty=True)
+]  # shells leave the ~ of --out=~/runs
 AnyCount = Annotated[int | None, whole(1, empty=True)]
 Counts = Annotated[tuple[int, ...], _whole_numbers(1)]

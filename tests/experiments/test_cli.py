@@ -390,8 +390,26 @@ def test_words_that_no_command_takes_are_refused_in_one_line(
 
 
 def test_a_terminal_obeys_no_complaint(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.perform(["run", "--cross-traffic", "\x1b[31m\udcff\tü"]) == 2
-    assert capsys.readouterr().err.endswith(", got \\x1b[31m\\udcff\\tü\n")
+    assert cli.perform(["run", "--cross-traffic", "\x1b[31m\tü"]) == 2
+    assert capsys.readouterr().err.endswith(", got \\x1b[31m\\tü\n")
+
+
+def test_names_that_are_no_text_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """A file b"n\xff.graphml" under UTF-8: figures and files of results can't name it."""
+    assert cli.perform(["run", "--topo", "n\udcff.graphml"]) == 2
+    assert "command line: must be text in utf-8, got 'n\\udcff.graphml'; rename" in (
+        capsys.readouterr().err
+    )
+
+
+def test_commas_at_the_end_and_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shells leave the ~ of --out=~/x, and lists are typed with a comma too many."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    options = {"topo": "fattree,k=4,", "size": "4K, 8K,", "out": "~/x"}
+    spec = resolve(options)
+    assert (spec.out, spec.sizes_bytes) == (tmp_path / "x", (4096, 8192))
 
 
 def test_a_complaint_about_a_number_says_which(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,7 @@ def test_a_spec_is_a_name_and_options() -> None:
             "topology fattree: unknown key, got 'q'; valid: k, edge, core, rate, delay",
         ),
         ("fattree,k", "topology fattree: option must be key=value, got 'k'"),
+        ("fattree,,k=4", "topology fattree: option must be key=value, got ''"),
         ("fattree,k=4,k=6", "topology fattree: k is there twice"),
         ("fattree,k=four", "topology fattree: k: must be a whole number, got 'four'"),
         ("fattree,k=-4", "topology fattree: k: must be a whole number, got '-4'"),

@@ -36,7 +36,8 @@ _Compressor = Annotated[str, kinds.checked(lambda text, where: text and parse_co
 
 
 def _sizes(text: str, where: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(","))
+    parts = [part.strip() for part in text.split(",")]
+    return tuple(parts[:-1] if len(parts) > 1 and not parts[-1] else parts)
 
 
 class CollectiveSpec(NetworkSpec):

@@ -62,7 +62,9 @@ def _sizes(text: str, where: str) -> tuple[int, ...] | str:
     """Read sizes of flows, or the name or the file of their distribution."""
     if text in DISTRIBUTIONS or find_file(text):
         return text
-    sizes = tuple(parse_size(each.strip(), where) for each in text.split(","))
+    sizes = tuple(
+        parse_size(each.strip(), where) for each in text.strip().removesuffix(",").split(",")
+    )
     if min(sizes) < 1:
         raise ConfigError(f"{where}: sizes must be 1 B or more, got {text!r}")
     return sizes
