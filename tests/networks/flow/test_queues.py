@@ -24,25 +24,28 @@ HOSTS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
 """The switch of each host; switches are in a row."""
 
 
-def row() -> nx.Graph[str]:
+def row(delay_ps: int = DELAY_PS) -> nx.Graph[str]:
     graph = new_graph("row", (3,))
     for switch in range(3):
         add_switch(graph, switch, 0, "leaf", (switch, 1))
     for a, b in ((0, 1), (1, 2)):
-        connect(graph, f"s{a}", f"s{b}", Link(100_000_000_000, DELAY_PS))
+        connect(graph, f"s{a}", f"s{b}", Link(100_000_000_000, delay_ps))
     for host, switch in enumerate(HOSTS):
         leaf = add_host(graph, host, (host, 0))
-        connect(graph, leaf, f"s{switch}", Link(100_000_000_000, DELAY_PS))
+        connect(graph, leaf, f"s{switch}", Link(100_000_000_000, delay_ps))
     return graph
 
 
-def ends_us(*ends: tuple[int, int], packets: bool = False) -> list[float]:
-    """When each of some messages of `SIZE_BYTES` is there, in microseconds."""
+def ends_us(*ends: tuple[int, int], packets: bool = False, scale: int = 1) -> list[float]:
+    """When each of some messages of `SIZE_BYTES` is there, in microseconds.
+
+    Sizes, delays and windows are `scale` times as large.
+    """
     rows = [Transfer(0, src, dst, chunk, Op.COPY) for chunk, (src, dst) in enumerate(ends)]
     schedule = Schedule(Collective.BROADCAST, "copies", len(HOSTS), len(ends), rows)
-    options = NetworkOptions(has_data=False, queue_bytes=1 << 30, window=WINDOW)
-    network = (VirtualNetwork if packets else FlowNetwork)(row(), options)
-    arrays = network.arrays(SIZE_BYTES // 4 * len(ends), schedule=schedule)
+    options = NetworkOptions(has_data=False, queue_bytes=1 << 30, window=WINDOW * scale)
+    network = (VirtualNetwork if packets else FlowNetwork)(row(DELAY_PS * scale), options)
+    arrays = network.arrays(scale * SIZE_BYTES // 4 * len(ends), schedule=schedule)
     finish_ps = network.run(schedule, arrays).finish_ps
     return [finish_ps[dst] / 1e6 for _, dst in ends]
 
@@ -90,6 +93,16 @@ def test_a_flow_whose_acknowledgements_wait_has_less() -> None:
 
     assert near == pytest.approx(SIZE_PS / share / 1e6, rel=0.02)
     assert ends_us(*ends, packets=True)[1] == pytest.approx(near, rel=0.03)
+
+
+def test_windows_of_megabytes_share_links_as_smaller_ones() -> None:
+    """Where sizes, delays and windows are 16 times as large, times are: here windows of 17 Mbit."""
+    ends = (0, 6), (1, 3), (4, 7)
+    assert WINDOW * 16 * FRAME * 8 * 10**12 > 1 << 63  # bits times picoseconds
+
+    large = [end / 16 for end in ends_us(*ends, scale=16)]
+
+    assert large == pytest.approx(ends_us(*ends), rel=0.02)
 
 
 def test_packets_wait_at_the_first_of_two_links_only() -> None:
