@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ringleaf.core.packing import LONGEST_START, UNPACKED, damages, open_unpacked, packing
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 _PIECE_BYTES = 1 << 20
@@ -36,7 +37,8 @@ def unpack(path: Path, where: str, most_bytes: int) -> bytearray:
                 data += piece
     except EOFError as error:
         raise ConfigError(
-            f"{where}: must be a whole {name} file, got {path.stat().st_size} bytes; it is cut off"
+            f"{where}: must be a whole {name} file, got "
+            f"{format_count(path.stat().st_size, 'byte')}; it is cut off"
         ) from error
     except damages(name) as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -45,5 +47,7 @@ def unpack(path: Path, where: str, most_bytes: int) -> bytearray:
             f"{where}: must be compressed by {name}, got {error}; it is damaged"
         ) from error
     if len(data) > most_bytes:
-        raise ConfigError(f"{where}: at most {most_bytes} bytes without {name}, got more")
+        raise ConfigError(
+            f"{where}: at most {format_count(most_bytes, 'byte')} without {name}, got more"
+        )
     return data
