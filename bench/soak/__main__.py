@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count, islice
+from itertools import count
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +20,8 @@ from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from bench.soak.any_case import AnyCase
 
 SAY_EVERY_S = 10.0
@@ -129,7 +131,7 @@ def _soak(tally: SoakTally, is_over: Callable[[], bool], jobs: int) -> None:
 
 
 _GOOD = ("ok", "ended", "refused")  # as `trial.GOOD`, which takes long to load
-CRASH = "crash"
+_CRASH = "crash"
 _SHRUNK = 3  # failing cases are made smaller, then only counted
 
 Found = list[tuple[str, str, str]]
@@ -156,20 +158,28 @@ def _by_processes(
     from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
     from concurrent.futures.process import BrokenProcessPool
 
+    under_way: set[int] = set()
+    waiting: dict[Future[Found], int] = {}
     with safe_path(), ProcessPoolExecutor(jobs) as pool:
-        first = islice(numbers, 0 if is_over() else 2 * jobs)
-        waiting = {pool.submit(try_number, seed, n): n for n in first}
+
+        def submit() -> None:
+            number = next(numbers)
+            under_way.add(number)  # before the pool may say that it is broken
+            waiting[pool.submit(try_number, seed, number)] = number
+
         try:
+            for _ in range(0 if is_over() else 2 * jobs):
+                submit()
             while waiting:
                 done, _ = wait(waiting, return_when=FIRST_COMPLETED)  # one may take long
                 for future in done:
-                    findings = future.result()
-                    yield waiting.pop(future), findings
+                    findings, number = future.result(), waiting.pop(future)
+                    under_way.remove(number)
+                    yield number, findings
                     if not is_over():
-                        number = next(numbers)
-                        waiting[pool.submit(try_number, seed, number)] = number
+                        submit()
         except BrokenProcessPool:
-            return sorted(waiting.values())
+            return sorted(under_way)
     return []
 
 
@@ -182,7 +192,7 @@ def apart(function: Callable[..., Found], *arguments: object) -> Found:
         try:
             return pool.submit(function, *arguments).result()
         except BrokenProcessPool:
-            return [(CRASH, "case", "its process died")]
+            return [(_CRASH, "case", "its process died")]
 
 
 def try_number(seed: int, number: int) -> Found:
@@ -260,7 +270,7 @@ def follow(case: AnyCase, way: Iterable[int]) -> AnyCase:
 
 
 def _say_smallest(case: AnyCase, seed: int, what: str) -> None:
-    attempt = partial(apart, try_plain) if what == CRASH else try_plain
+    attempt = partial(apart, try_plain) if what == _CRASH else try_plain
     way = shrink(case, lambda each: any(end == what for end, _, _ in attempt(each)))
     smallest = follow(case, way)
     trouble = f", with {smallest.trouble}" if smallest.trouble else ""
