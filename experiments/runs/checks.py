@@ -10,7 +10,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.extras import require
 from ringleaf.core.faults import CORRUPT
 from ringleaf.core.p4c import find_compiler
-from ringleaf.core.packing import packing
+from ringleaf.core.packing import LONGEST_START, packing
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimates.estimate import check_memory
 from ringleaf.experiments.estimates.machine import free_bytes
@@ -88,7 +88,7 @@ def _check_capture(path: Path) -> None:
             path.stat()
             raise ConfigError(f"cross_traffic: must be a plain file, got {path}, which is none")
         with path.open("rb") as file:
-            head = file.read(8)
+            head = file.read(max(LONGEST_START, 4))
     except OSError as error:
         raise ConfigError(f"cross_traffic: can't be read: {error.strerror}, got {path}") from error
     if head[:4] not in CAPTURES and not packing(head):

@@ -310,6 +310,7 @@ def wish(words: Words, at: int) -> None:
         add_waits(words, at, mine, flow)
         add_waits(words, at, mine, words[mine + n.BACK])
         around_ps = floats[mine + n.EMPTY_PS] + floats[mine + n.WAIT_PS]
+        # Bits times picoseconds, as whole numbers, would overflow from 1.15 MB on.
         by_window = float(words[mine + n.WINDOW]) * PS_PER_S / around_ps
         rate = f.whole(min(by_window, most))
         floats[mine + n.WISH] = floats[mine + n.FITTING] = rate

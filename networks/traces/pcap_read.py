@@ -21,6 +21,7 @@ from ringleaf.core import native_types as types
 from ringleaf.core.arena import Bytes, Words
 from ringleaf.core.compiled import compiled, inline, signed
 from ringleaf.core.ethernet import LONGEST_PACKET
+from ringleaf.core.files import is_special
 from ringleaf.core.packing import packing
 from ringleaf.core.units import format_count
 from ringleaf.core.unpacking import unpack
@@ -171,7 +172,7 @@ def _too_long(packets: PacketFile, number: int) -> str:
 
 def _map(path: Path) -> Bytes:
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
+        if is_special(path):
             raise ConfigError(f"{path}: must be a plain file, got a pipe; write its bytes to one")
         with path.open("rb") as file:
             head = file.read(FILE_HEADER_BYTES)

@@ -72,6 +72,11 @@ def find_file(text: str) -> Path | None:
     return Path(paths[0]) if paths and os.path.isfile(paths[0]) else None
 
 
+def is_special(path: Path) -> bool:
+    """Return whether a path is a pipe, a device or a socket: reading it might never end."""
+    return path.exists() and not (path.is_file() or path.is_dir())
+
+
 def kind_of(path: Path) -> str:
     """Return what a file is, by its contents; "": unknown, or it can't be read.
 

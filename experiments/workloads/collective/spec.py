@@ -36,8 +36,7 @@ _Compressor = Annotated[str, kinds.checked(lambda text, where: text and parse_co
 
 
 def _sizes(text: str, where: str) -> tuple[str, ...]:
-    parts = [part.strip() for part in text.split(",")]
-    return tuple(parts[:-1] if len(parts) > 1 and not parts[-1] else parts)
+    return tuple(part.strip() for part in text.strip().removesuffix(",").split(","))
 
 
 class CollectiveSpec(NetworkSpec):

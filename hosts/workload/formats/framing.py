@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ringleaf.core.files import kind_of
+from ringleaf.core.files import is_special, kind_of
 from ringleaf.core.packing import packing
 from ringleaf.core.units import format_count
 from ringleaf.core.unpacking import unpack
@@ -41,7 +41,7 @@ def read_bytes(path: Path) -> bytes:
         ConfigError: If it can't be read, is damaged, or too long.
     """
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
+        if is_special(path):
             raise ConfigError(f"{path}: must be a plain file, which can be read twice, got a pipe")
         with path.open("rb") as file:
             data = file.read(MOST_FILE_BYTES + 1)
