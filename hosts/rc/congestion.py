@@ -49,7 +49,7 @@ from ringleaf.hosts.rc.state import (
     ANSWERS_AT,
     CONTROL_AT,
     FREE_AT_PS,
-    MAX_BACKOFF,
+    LONGEST_PAUSE,
     MIN_TIMEOUT_PS,
     NEXT_PSN,
     PACED_WITH,
@@ -204,8 +204,8 @@ def tend(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
 def pace(arena: Arena, at: int, qp: Qp, payload_bytes: int, now_ps: int) -> None:
     """Delay the next packet by the time that this one takes at the rates that are set.
 
-    A controller's pause is at most the longest time between two probes: stalls are told by it
-    (`networks/virtual/patience.py`), and a rate near 0 would be one.
+    A controller's pause has a limit: stalls are told by it (`networks/virtual/patience.py`), and a
+    rate near 0 would be one.
     """
     bits = 8 * (payload_bytes + FRAME_OVERHEAD_BYTES)
     start_ps = max(qp.state[FREE_AT_PS], now_ps)
@@ -215,7 +215,7 @@ def pace(arena: Arena, at: int, qp: Qp, payload_bytes: int, now_ps: int) -> None
     if qp.state[CONTROL_AT] > 0:
         rate_bps = arena.words[qp.state[CONTROL_AT] + RATE_BPS]
         if rate_bps > 0:
-            most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
+            most_ps = LONGEST_PAUSE * arena.words[at + MIN_TIMEOUT_PS]
             free_ps = start_ps + min(bits * PS_PER_S // rate_bps, most_ps)
             qp.state[FREE_AT_PS] = max(qp.state[FREE_AT_PS], free_ps)
 

@@ -20,6 +20,7 @@ from ringleaf.hosts.rc.state import (
     IN_SENDERS,
     LEVELS,
     LIMIT,
+    LONGEST_TIMEOUT,
     MAX_BACKOFF,
     MIN_TIMEOUT_PS,
     NEXT_PSN,
@@ -119,10 +120,17 @@ def owe(arena: Arena, at: int, number: int, qp: Qp, syndrome: int) -> None:
 @inline
 def await_answer(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
     """Set the deadline to a timeout from now, doubled for each probe without answer."""
-    most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
-    # Shifts are bounded, as 64 bits would overflow long before; `most_ps` is less than that anyway.
-    timeout_ps = min(qp.state[TIMEOUT_PS] << min(qp.state[UNANSWERED], 16), most_ps)
+    most_ps = LONGEST_TIMEOUT * arena.words[at + MIN_TIMEOUT_PS]
+    # Shifts are bounded, as 64 bits would overflow long before.
+    backed_off_ps = qp.state[TIMEOUT_PS] << min(qp.state[UNANSWERED], 16)
+    timeout_ps = min(backed_off_ps, longest_gap_ps(arena, at, qp), most_ps)
     set_deadline(arena, at, qp, now_ps + timeout_ps)
+
+
+@inline
+def longest_gap_ps(arena: Arena, at: int, qp: Qp) -> int:
+    """Return the time that timeouts back off to."""
+    return max(qp.state[TIMEOUT_PS], MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS])
 
 
 @inline

@@ -43,7 +43,7 @@ from ringleaf.hosts.rc.congestion import (
     pace,
     telemetry_room,
 )
-from ringleaf.hosts.rc.queue import await_answer, offer, sendable, set_deadline
+from ringleaf.hosts.rc.queue import await_answer, longest_gap_ps, offer, sendable, set_deadline
 from ringleaf.hosts.rc.state import (
     ACK_EVERY,
     ACKED_PSN,
@@ -236,9 +236,14 @@ def make_probe(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
 
 @inline
 def take_sample(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
-    """Update the timeout from the round trip just timed (RFC 6298, section 2)."""
+    """Update the timeout from the round trip just timed (RFC 6298, section 2).
+
+    With probes in it, it may hold their timeouts, too, and counts for no more than such a one.
+    """
     state = qp.state
     sample = now_ps - state[TIMED_FROM_PS]
+    if state[PROBES] > 0:
+        sample = min(sample, longest_gap_ps(arena, at, qp))
     state[TIMED_PSN] = -1
     smooth(state, SMOOTHED_PS, VARIATION_PS, sample, 1)
     least_ps = arena.words[at + MIN_TIMEOUT_PS]

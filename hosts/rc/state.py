@@ -109,7 +109,9 @@ TEMPLATE_BYTES = -(-HEAD_BYTES // 64) * 64
 # PSNs have 24 bits, and `full_number` finds the right 64-bit number only while fewer than half of
 # them are in flight.
 MOST_WINDOW = (1 << 23) - 1
-MAX_BACKOFF = 256  # times the least timeout
+# All three times the least timeout.
+MAX_BACKOFF = 16  # of a shorter timeout; where many probes are lost, a run waits for the last gaps
+LONGEST_TIMEOUT = LONGEST_PAUSE = 256
 NO_LIMIT = 1 << 62
 
 

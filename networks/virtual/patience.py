@@ -10,7 +10,7 @@ import numpy as np
 from ringleaf.core.arena import Store
 from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.hosts.agent import PROGRESS
-from ringleaf.hosts.rc.state import MAX_BACKOFF
+from ringleaf.hosts.rc.state import LONGEST_PAUSE
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 
 LEAST_PS = PS_PER_S
@@ -40,15 +40,15 @@ def probes_of(loss: float, links: int) -> int:
 def limit_ps(rtt_ps: int, *, timeout_ps: int = 0, probes: int = PROBES) -> int:
     """Return the time without progress that makes a stall.
 
-    Connections' timeouts have backed off to their limit by then, so a probe takes `MAX_BACKOFF`
-    times the least timeout. A congestion controller's pause is never longer (`hosts/rc`).
+    Nothing lets a probe wait for longer than `LONGEST_PAUSE` times the least timeout: neither
+    timeouts nor a congestion controller's pause (`hosts/rc`).
 
     Args:
         rtt_ps: The longest path's round trip.
         timeout_ps: The longest of connections' least timeouts.
         probes: The number of probes, of `probes_of`.
     """
-    return max(LEAST_PS, probes * MAX_BACKOFF * max(ROUND_TRIPS * rtt_ps, timeout_ps))
+    return max(LEAST_PS, probes * LONGEST_PAUSE * max(ROUND_TRIPS * rtt_ps, timeout_ps))
 
 
 class Patience:

@@ -482,15 +482,32 @@ def test_without_credit_a_queue_pair_asks_after_a_timeout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unanswered", "factor"), [(0, 2), (1, 4), (3, 16), (6, 128), (7, 256), (8, 256), (40, 256)]
+    ("timeout", "unanswered", "factor"),
+    [
+        *((2, *each) for each in [(0, 2), (1, 4), (2, 8), (3, 16), (4, 16), (40, 16)]),
+        *((100, *each) for each in [(0, 100), (3, 100)]),
+        *((300, *each) for each in [(0, 256), (3, 256)]),
+    ],
 )
-def test_probes_without_answers_double_the_timeout_up_to_256_times(
-    unanswered: int, factor: int
+def test_probes_without_answers_double_the_timeout_up_to_16_times_the_least(
+    timeout: int, unanswered: int, factor: int
 ) -> None:
+    """One that is longer already stays; none is longer than 256 times the least."""
     agent = Agent()
-    agent.qp().state[q.UNANSWERED] = unanswered
+    agent.qp().state[[q.TIMEOUT_PS, q.UNANSWERED]] = timeout * LEAST_PS, unanswered
     queue.await_answer(agent.arena, agent.at, agent.qp(), 77)
     assert agent.qp().state[q.DEADLINE_PS] == 77 + factor * LEAST_PS
+
+
+@pytest.mark.parametrize(("probes", "sample"), [(0, 90), (1, 16), (5, 16)])
+def test_a_round_trip_with_probes_in_it_counts_for_no_more_than_a_gap(
+    probes: int, sample: int
+) -> None:
+    """The first sample R makes a timeout of R + 4 R / 2 (RFC 6298, 2.2)."""
+    agent = Agent()
+    agent.qp().state[[q.TIMED_PSN, q.TIMED_FROM_PS, q.PROBES]] = 0, 7, probes
+    sender.take_sample(agent.arena, agent.at, agent.qp(), 7 + 90 * LEAST_PS)
+    assert agent.qp().state[q.TIMEOUT_PS] == 3 * sample * LEAST_PS
 
 
 def test_a_probe_names_the_last_packet_sent_and_asks_for_an_answer() -> None:
