@@ -110,7 +110,7 @@ TEMPLATE_BYTES = -(-HEAD_BYTES // 64) * 64
 # them are in flight.
 MOST_WINDOW = (1 << 23) - 1
 # All three times the least timeout.
-MAX_BACKOFF = 16  # of a shorter timeout; where many probes are lost, a run waits for the last gaps
+MAX_BACKOFF = 64  # of a shorter timeout; where many probes are lost, a run waits for the last gaps
 LONGEST_TIMEOUT = LONGEST_PAUSE = 256
 NO_LIMIT = 1 << 62
 
