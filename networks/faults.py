@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import networkx as nx
 
@@ -182,26 +182,51 @@ def _check_slower(fault: NetworkFault, graph: nx.Graph[str], links: Sequence[Dir
             )
 
 
-def live_disturbances(
-    graph: nx.Graph[str], faults: Sequence[NetworkFault], reroute_ps: int | None
-) -> tuple[list[LinkLoss | LinkDamage | LinkRate], list[Reroute]]:
-    """Return what faults do to a live network's links, and the changes of its routes.
+class LiveDisturbances(NamedTuple):
+    """What faults do to a live network: to its links, its switches and its routes."""
+
+    changes: list[LinkLoss | LinkDamage | LinkRate]
+    restarts: list[Restart]
+    reroutes: list[Reroute]
+
+
+def live_disturbances(disturbances: Iterable[Disturbance]) -> LiveDisturbances:
+    """Return disturbances by what they are of."""
+    by_kind = LiveDisturbances([], [], [])
+    for each in disturbances:
+        if isinstance(each, Restart):
+            by_kind.restarts.append(each)
+        elif isinstance(each, Reroute):
+            by_kind.reroutes.append(each)
+        else:
+            by_kind.changes.append(each)
+    return by_kind
+
+
+def check_restarts(
+    disturbances: Iterable[Disturbance], *, records: bool, pauses: bool, where: str = ""
+) -> None:
+    """Check that nothing counts on what a switch has, if one restarts.
+
+    Args:
+        disturbances: All of them.
+        records: Whether traces are recorded.
+        pauses: Whether ports pause one another.
+        where: The beginning of the message.
 
     Raises:
-        ConfigError: If `disturbances_of` does, or a switch would restart.
+        ConfigError: If a switch restarts, and something does.
     """
-    changes, reroutes = [], []
-    for each in disturbances_of(faults, graph, reroute_ps):
-        if isinstance(each, Restart):
-            raise ConfigError(
-                f"faults: live switches don't restart, got {each.switch!r} down and back; "
-                "take net=virtual, or its links"
-            )
-        if isinstance(each, Reroute):
-            reroutes.append(each)
-        else:
-            changes.append(each)
-    return changes, reroutes
+    restart = next((each for each in disturbances if isinstance(each, Restart)), None)
+    if restart is not None and (records or pauses):
+        why = (
+            "a trace has one beginning of each switch, got record or pcap"
+            if records
+            else "a switch would lose its counts of who is paused, got pfc"
+        )
+        raise ConfigError(
+            f"{where}faults: {why} and {restart.switch!r} down and back; leave out either of them"
+        )
 
 
 def check_fluid(faults: Sequence[NetworkFault], *, adds: bool) -> None:

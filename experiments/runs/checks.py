@@ -191,13 +191,13 @@ def _systems(spec: NetworkSpec) -> dict[str, System]:
 def _check_topology(spec: NetworkSpec) -> None:
     """Check what only the topology itself shows; loading NetworkX takes a fifth of a second."""
     from ringleaf.experiments.setup.network import divide_injection, make_graph
-    from ringleaf.networks.faults import disturbances_of, live_disturbances
+    from ringleaf.networks.faults import check_restarts, disturbances_of
 
     graph = make_graph(divide_injection(spec))
     faults = [each.at_scale(spec.scale) for each in spec.network_faults]
-    (live_disturbances if spec.is_live else disturbances_of)(
-        graph=graph, faults=faults, reroute_ps=spec.reroute_ps
-    )
+    disturbances = disturbances_of(faults, graph, spec.reroute_ps)
+    records = spec.record is not None or (spec.is_live and spec.pcap)
+    check_restarts(disturbances, records=records, pauses=spec.pfc is not None)
 
 
 def check_machine_for(spec: NetworkSpec) -> None:

@@ -148,15 +148,21 @@ class Daemon:
         """End a switch, and its P4Runtime device."""
         self._commands.ask("remove", name=name)
 
-    def disturb(self, changes: Sequence[tuple[str, int, LineChange]], start_ns: int) -> None:
-        """Have lines change in a run: a switch, its port, and what changes.
+    def disturb(
+        self,
+        changes: Sequence[tuple[str, int, LineChange]],
+        restarts: Sequence[tuple[str, int]],
+        start_ns: int,
+    ) -> None:
+        """Have lines change in a run, and switches restart.
 
         Args:
-            changes: Their `line` does not matter.
+            changes: A switch, its port, and what changes; its `line` does not matter.
+            restarts: A switch, and the time after the run's start.
             start_ns: The run's start by the monotonic clock.
         """
         plain = [(name, port, asdict(change)) for name, port, change in changes]
-        self._commands.ask("disturb", start_ns=start_ns, changes=plain)
+        self._commands.ask("disturb", start_ns=start_ns, changes=plain, restarts=list(restarts))
 
     def settle(self) -> None:
         """Have all lines as usual again."""

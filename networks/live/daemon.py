@@ -60,12 +60,17 @@ class Commands:
         """End a switch: its interfaces, and the device that the server offers."""
         self._server.remove(self._fleet.remove(name))
 
-    def disturb(self, start_ns: int, changes: list[tuple[str, int, dict[str, Any]]]) -> None:
-        """Have lines change in a run that starts at a time of the monotonic clock."""
+    def disturb(
+        self,
+        start_ns: int,
+        changes: list[tuple[str, int, dict[str, Any]]],
+        restarts: list[tuple[str, int]],
+    ) -> None:
+        """Have lines change, and switches restart, in a run from a time of the monotonic clock."""
         known = [(name, port, LineChange(**change)) for name, port, change in changes]
         for _, _, change in known:
             choose("disturb", "change", change.what, WHAT)
-        self._fleet.disturb(known, start_ns)
+        self._fleet.disturb(known, restarts, start_ns)
 
     def hold(self, ports: list[tuple[str, int]]) -> None:
         """Let nothing leave by ports of switches; what is for them waits in their queues."""

@@ -12,12 +12,14 @@ from ringleaf.core.arena import Store
 from ringleaf.core.packets import empty_pool, make_pool, widen_pool
 from ringleaf.core.units import PS_PER_MS
 from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.networks.faults import Agenda, Restart
 from ringleaf.networks.live.engine import CPU_PORT, Engine, LinkEnd, LiveNode
-from ringleaf.networks.live.line_changes import LineChange, LineChanges
+from ringleaf.networks.live.line_changes import LineChange, LineChanges, agenda_of
 from ringleaf.networks.live.record import LiveRecorder
 from ringleaf.networks.live.turns import Turns
 from ringleaf.networks.virtual.holding import HeldPorts
 from ringleaf.networks.virtual.loop import CAPTURED
+from ringleaf.switches.engine.disciplines import free_all
 from ringleaf.switches.engine.queues import DROPPED, PEAK_BYTES
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.device import SharedDevice
@@ -51,6 +53,7 @@ class Fleet:
         self._engine = Engine(self._store, seed=seed)
         self._engine.build([])
         self._changes = LineChanges(self._engine, [])
+        self._restarts: Agenda[Restart] = Agenda((), 0)
         self._held = HeldPorts(self._store, [self._engine.at])
         self._seed = seed
         self._cpu_port = cpu_port
@@ -124,7 +127,10 @@ class Fleet:
             with self.turns.turn():
                 self._refresh()
                 self._changes.happen()
-                until_ps = min(self._engine.now_ps + TURN_PS, self._changes.next_ps)
+                for each in self._restarts.take_due(self._engine.now_ps):
+                    self._restart(each.switch)
+                next_ps = min(self._changes.next_ps, self._restarts.next_ps)
+                until_ps = min(self._engine.now_ps + TURN_PS, next_ps)
                 while self._engine.serve(until_ps) == CAPTURED:
                     assert self._recorder is not None
                     self._recorder.flush()
@@ -146,20 +152,42 @@ class Fleet:
         self._stopped = True
         self._engine.ask()
 
-    def disturb(self, changes: Sequence[tuple[str, int, LineChange]], start_ns: int) -> None:
-        """Have lines change in a run.
+    def disturb(
+        self,
+        changes: Sequence[tuple[str, int, LineChange]],
+        restarts: Sequence[tuple[str, int]],
+        start_ns: int,
+    ) -> None:
+        """Have lines change in a run, and switches restart.
 
         Args:
             changes: A switch, its port, and what changes; `line` counts from that port.
+            restarts: A switch, and the time after the run's start.
             start_ns: The run's start by the monotonic clock.
 
         Raises:
-            ConfigError: If there is no such switch.
+            ConfigError: If there is no such switch, or one restarts that is recorded: a trace has
+                one beginning.
         """
         with self.turns:
+            if restarts and self._recorder is not None:
+                raise ConfigError(
+                    f"restart: not while switches are recorded, got {restarts[0][0]!r}"
+                )
             numbers = self._numbers([(name, port) for name, port, _ in changes])
             known = zip(numbers, changes, strict=True)
             self._changes.begin([replace(each, line=line) for line, (*_, each) in known], start_ns)
+            again = [Restart(after_ps, self._member(name).node.name) for name, after_ps in restarts]
+            self._restarts = agenda_of(again, self._engine, start_ns)
+
+    def _restart(self, name: str) -> None:
+        """Clear a switch's registers, counters and queues; its tables are written anew at once."""
+        member = self._member(name)
+        if member.node.switch is not None:
+            member.node.switch.reset()
+        arena, ports = self._store.arena, self._engine.network().ports
+        for number in self._numbers([(name, at + 1) for at in range(len(member.node.lines))]):
+            free_all(arena, int(ports[number, s.QUEUES_AT]))
 
     def hold(self, ports: Sequence[tuple[str, int]]) -> None:
         """Let nothing leave by ports of switches; what is for them waits in their queues.
@@ -210,6 +238,7 @@ class Fleet:
         with self.turns:
             self._held.release(range(len(self._held.ports)), self._engine.now_ps)
             self._changes.settle()
+            self._restarts.take_rest()
 
     def record(self, folder: Path) -> None:
         """Record each switch from its next program on.

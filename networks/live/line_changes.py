@@ -16,6 +16,7 @@ from ringleaf.networks.faults import (
     LinkDamage,
     LinkLoss,
     LinkRate,
+    T,
 )
 from ringleaf.networks.live.engine import Engine, LinkEnd
 from ringleaf.networks.virtual.losses import set_losses
@@ -61,6 +62,12 @@ def changes_of(
     ]
 
 
+def agenda_of(disturbances: Iterable[T], engine: Engine, start_ns: int) -> Agenda[T]:
+    """Return what happens, in an engine's time, in a run that starts by the monotonic clock."""
+    ahead_ps = (start_ns - time.monotonic_ns()) * PS_PER_NS
+    return Agenda(disturbances, engine.now_ps + ahead_ps)
+
+
 class LineChanges:
     """The changes of a process's lines in one run, and what undoes them.
 
@@ -84,8 +91,7 @@ class LineChanges:
         changes = list(changes)
         if any(each.what == DAMAGE for each in changes):
             self._lay_out_damage()
-        ahead_ps = (start_ns - time.monotonic_ns()) * PS_PER_NS
-        self._agenda = Agenda(changes, self._engine.now_ps + ahead_ps)
+        self._agenda = agenda_of(changes, self._engine, start_ns)
 
     def happen(self) -> None:
         """Let all happen that is due."""

@@ -215,14 +215,20 @@ class MininetFabric:
             targets = {switch.name: switch.target() for switch in self.net.switches}
             recording.save(targets)
 
-    def disturb(self, changes: Sequence[tuple[str, int, LineChange]], start_ns: int) -> None:
-        """Have embedded switches' lines change in a run: a switch, its port, and what changes.
+    def disturb(
+        self,
+        changes: Sequence[tuple[str, int, LineChange]],
+        restarts: Sequence[tuple[str, int]],
+        start_ns: int,
+    ) -> None:
+        """Have embedded switches' lines change in a run, and switches restart.
 
         Args:
-            changes: Their `line` does not matter.
+            changes: A switch, its port, and what changes; its `line` does not matter.
+            restarts: A switch, and the time after the run's start.
             start_ns: The run's start by the monotonic clock.
         """
-        self._runtime.disturb(changes, start_ns)
+        self._runtime.disturb(changes, restarts, start_ns)
 
     def commands(self) -> DaemonCommands:
         """Return commands to embedded switches, for a process that is about to be forked."""

@@ -27,7 +27,9 @@ from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.faults import (
+    check_restarts,
     check_verified,
+    disturbances_of,
     live_disturbances,
 )
 from ringleaf.networks.forwarding import forwarding_entities, program_entities
@@ -136,9 +138,11 @@ class MininetNetwork(GivesTensors):
         _check_settings(testbed.settings, options)
         check_faults(testbed.settings.switch, options.faults, "options: ")
         _check_doors(options)
-        self._changes, self._reroutes = live_disturbances(
-            testbed.graph, options.faults, options.reroute_ps
-        )
+        disturbances = disturbances_of(options.faults, testbed.graph, options.reroute_ps)
+        recorded = options.record is not None or options.capture is not None
+        pauses = options.pfc is not None
+        check_restarts(disturbances, records=recorded, pauses=pauses, where="options: ")
+        self._changes, self._restarts, self._reroutes = live_disturbances(disturbances)
         self._control: ControlProcess | None = None  # of the run that is under way
         self._rerouting: Rerouting | None = None  # likewise, if routes change
         self._circuits: LiveCircuits | None = None  # likewise, or of the last one
@@ -311,7 +315,7 @@ class MininetNetwork(GivesTensors):
         """Have switches' lines change in a run that starts then; hosts see to their own."""
         if self._control is not None:
             self._control.begin(start_ns)
-        if not self._changes:
+        if not (self._changes or self._restarts):
             return
         names = frozenset(switches(self.graph))
         changes = [
@@ -320,7 +324,8 @@ class MininetNetwork(GivesTensors):
             if place.node in names
             for change in changes_of(self._changes, (place.node, place.peer))
         ]
-        self._fabric.disturb(changes, start_ns)
+        restarts = [(each.switch, each.after_ps) for each in self._restarts]
+        self._fabric.disturb(changes, restarts, start_ns)
 
     @contextmanager
     def _disturbed(
@@ -338,7 +343,7 @@ class MininetNetwork(GivesTensors):
                 stack.callback(self._fabric.settle)
             if self._reroutes:
                 routes = route_changes(self.graph, self._options, self._reroutes)
-                routes = with_trees(self.graph, routes, self._reroutes, rebuilders)
+                routes = with_trees(self.graph, routes, self._reroutes, rebuilders, self._restarts)
                 self._has_trees = any(each.groups for each in routes)
                 self._rerouting = stack.enter_context(Rerouting(self._fabric.door(), routes))
                 self._control = self._rerouting

@@ -15,7 +15,7 @@ from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import TopologyError
 from ringleaf.ina.holdings import Updates
 from ringleaf.ina.rebuilding import Rebuilder
-from ringleaf.networks.faults import Reroute, left_of
+from ringleaf.networks.faults import Agenda, Reroute, Restart, left_of
 from ringleaf.networks.forwarding import forwarding_rows, route_updates
 from ringleaf.networks.live.members import hear, listen, say
 from ringleaf.networks.mininet.control_process import ControlProcess, hear_start, is_over
@@ -85,16 +85,24 @@ def with_trees(
     changes: Sequence[RouteChange],
     reroutes: Iterable[Reroute],
     rebuilders: Mapping[int, Rebuilder],
+    restarts: Iterable[Restart] = (),
 ) -> list[RouteChange]:
-    """Return changes with what they write where jobs, by group, get other trees at these times."""
+    """Return changes with what they write where jobs, by group, get other trees at these times.
+
+    Switches that have restarted by then have lost their sums.
+    """
     planners = {group: copy(each) for group, each in rebuilders.items()}
     routes = {each.after_ps: each for each in changes}
+    agenda = Agenda(restarts, 0)
     complete: list[RouteChange] = []
     undo: Updates = {}
     for each in sorted(reroutes, key=lambda each: each.after_ps):
         change = routes.get(each.after_ps, RouteChange(each.after_ps, {}, undo))
         undo = change.undo
         left = left_of(graph, each.without)
+        for restart in agenda.take_due(each.after_ps):
+            for planner in planners.values():
+                planner.note_restart(restart.switch)
         planned = {group: planner.plan(left) for group, planner in planners.items()}
         moving = {group: updates for group, updates in planned.items() if updates is not None}
         back = (copy(planner).plan(None) or {} for planner in planners.values())

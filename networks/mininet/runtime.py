@@ -148,10 +148,15 @@ class Runtime:
         for child in self.children:
             child.check()
 
-    def disturb(self, changes: Sequence[tuple[str, int, LineChange]], start_ns: int) -> None:
-        """Have embedded switches' lines change in a run: a switch, its port, and what changes."""
-        if changes:
-            self.daemon.disturb(changes, start_ns)
+    def disturb(
+        self,
+        changes: Sequence[tuple[str, int, LineChange]],
+        restarts: Sequence[tuple[str, int]],
+        start_ns: int,
+    ) -> None:
+        """Have embedded switches' lines change in a run, and switches restart."""
+        if changes or restarts:
+            self.daemon.disturb(changes, restarts, start_ns)
 
     def settle(self) -> None:
         """Have all lines of embedded switches as usual again."""

@@ -47,8 +47,16 @@ GIB = 1 << 30
         ({"faults": "s0 rate 1G", "record": "x"}, "faults: traces have ports' rates at the beg"),
         ({"faults": "s0 down", "net": "flow", "algo": "switchml"}, "faults: no fluid model covers"),
         (
-            {"faults": "s0 down for 1us", "net": "mininet"},
-            "faults: live switches don't restart, got 's0' down and back",
+            {"faults": "s0 down for 1us", "record": "x"},
+            "faults: a trace has one beginning of each switch, got record or pcap and 's0' down",
+        ),
+        (
+            {"faults": "s0 down for 1us", "net": "mininet", "pcap": "yes"},
+            "faults: a trace has one beginning of each switch, got record or pcap and 's0' down",
+        ),
+        (
+            {"faults": "s0 down for 1us", "pfc": "64K:48K"},
+            "faults: a switch would lose its counts of who is paused, got pfc and 's0' down and",
         ),
         (
             {"topo": "leafspine,leaves=2,spines=1,hosts=65", "algo": "atp", "size": "4K"},

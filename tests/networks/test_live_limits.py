@@ -163,8 +163,8 @@ def test_bmv2_has_no_lines_that_change() -> None:
     ("wanted", "message"),
     [
         (
-            {"faults": (NetworkFault("s0", "down", lasting_ps=5),)},
-            "live switches don't restart, got 's0' down and back; take net=virtual, or its links",
+            {"faults": (NetworkFault("s0", "down", lasting_ps=5),), "record": Path("traces")},
+            "options: faults: a trace has one beginning of each switch, got record or pcap and",
         ),
         ({"faults": (NetworkFault("s9", "down"),)}, "no such node or link, got 's9'"),
         (

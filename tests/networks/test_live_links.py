@@ -84,3 +84,17 @@ def test_trees_lead_around_a_spine_that_stays_down(tmp_path: Path, algo: str) ->
 
     assert row.wrong == 0
     assert (row.rebuilt, row.resume_ps is not None) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("switch", "algo"), [("s0", "switchml"), ("s0", "omnireduce-switch"), ("s2", "ring")]
+)
+def test_sums_that_a_restarted_switch_has_lost_are_added_up_anew(
+    tmp_path: Path, switch: str, algo: str
+) -> None:
+    """The leaf is in each tree, so that the only mend is to begin anew what it had added up."""
+    down = f"{switch} down at 4us for 6us"
+    row = row_of(tmp_path, algo=algo, size="128K", faults=down, reroute="5us")
+
+    assert row.wrong == 0
+    assert row.rebuilt == (0 if algo == "ring" else 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.networks.faults import Reroute
+from ringleaf.networks.faults import Reroute, Restart
 from ringleaf.networks.live.members import HostProcess, listen, say
 from ringleaf.networks.live.standstill import move_trees
 from ringleaf.networks.mininet.rerouting import RouteChange, route_changes, with_trees
@@ -76,8 +76,9 @@ def test_changes_of_routes_have_those_of_trees_and_what_undoes_them() -> None:
         Reroute(40, frozenset()),
     ]
 
-    def planned() -> list[RouteChange]:
-        return with_trees(graph, route_changes(graph, options, reroutes), reroutes, rebuilders)
+    def planned(*restarts: Restart) -> list[RouteChange]:
+        routes = route_changes(graph, options, reroutes)
+        return with_trees(graph, routes, reroutes, rebuilders, restarts)
 
     changes = planned()
     assert [(each.after_ps, each.groups) for each in changes] == [
@@ -89,3 +90,6 @@ def test_changes_of_routes_have_those_of_trees_and_what_undoes_them() -> None:
     assert [set(each.trees) for each in changes if each.groups] == [{"s0", "s1", "s2", "s3"}] * 2
     assert [bool(each.undo_trees) for each in changes] == [True, True, False, False]
     assert [each.groups for each in planned()] == [each.groups for each in changes]
+
+    later = planned(Restart(25, "s9"), Restart(15, "s0"))  # a leaf, which has lost its sums
+    assert [each.groups for each in later] == [(0,), (0,), (0,), ()]
