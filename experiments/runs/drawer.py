@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from ringleaf.core import light_networkx
+from ringleaf.core import light_packages
 from ringleaf.core.kept_methods import kept
 from ringleaf.core.orphans import die_with_parent
 from ringleaf.core.threads import ONE_THREAD, count_cores
@@ -133,7 +133,7 @@ def serve(source: IO[str], sink: IO[str], kind: str = "collective") -> None:
 
 if __name__ == "__main__":
     die_with_parent(int(sys.argv[1]))
-    light_networkx.install()
+    light_packages.install()
     with kept("drawer"):
         serve(sys.stdin, sys.stdout, *sys.argv[2:])
         sys.stdout.flush()
