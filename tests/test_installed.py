@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import metadata
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from ringleaf.core.installed import may_have_points, version_of
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder that is the only one on the path."""
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    monkeypatch.setattr(sys, "meta_path", [installed.PathFinder])
+    monkeypatch.setattr(sys, "meta_path", [PathFinder])
     return tmp_path
 
 

@@ -25,6 +25,7 @@ from ringleaf.core import light_packages
 from ringleaf.core.kept_methods import kept
 from ringleaf.core.orphans import die_with_parent
 from ringleaf.core.threads import ONE_THREAD, count_cores
+from ringleaf.core.undocumented import indented
 from ringleaf.experiments.figures.tasks import by_all_cores
 
 
@@ -116,8 +117,9 @@ def serve(source: IO[str], sink: IO[str], kind: str = "collective") -> None:
     An input that ends before the name ends this, too.
     """
     gc.set_threshold(_NEW_OBJECTS)
-    from ringleaf.experiments.figures.style import warm_up
-    from ringleaf.experiments.runs.drawing import redraw
+    with indented():
+        from ringleaf.experiments.figures.style import warm_up
+        from ringleaf.experiments.runs.drawing import redraw
 
     warm_up()
     for name in (*(f"experiments.workloads.{kind}.{part}" for part in _OF_KIND), *_OF_ALL):
