@@ -18,7 +18,6 @@ import ringleaf
 from ringleaf.core import interrupts
 from ringleaf.core.compiler import numba_blas
 from ringleaf.core.installed import may_have_points
-from ringleaf.core.undocumented import indented
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands import usage
 from ringleaf.experiments.runs.console import FAILURE, USAGE, complain, guard, report, say
@@ -66,9 +65,7 @@ def make_app(names: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     )
     app.callback()(_main)
     for name in names:
-        with indented():
-            module = import_module(f"ringleaf.experiments.{COMMANDS[name]}")
-        module.register(app)
+        import_module(f"ringleaf.experiments.{COMMANDS[name]}").register(app)
     usage.make_plain(app)
     return app
 

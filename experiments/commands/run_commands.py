@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleaf.experiments.records.config import ask_git
 from ringleaf.experiments.records.folder import SUMMARY
 from ringleaf.experiments.runs.console import FAILURE, say
 from ringleaf.experiments.runs.perform import perform_one, requests_of
@@ -76,7 +75,6 @@ def do(
         if as_json:
             say(json.dumps(sweep.read_summaries(sweep.folder_of(cases, name)), indent=2))
     else:
-        ask_git()
         [request] = requests_of(cases, where)
         is_right = not perform_one(request, emit, **own).wrong
         if as_json:

@@ -1,7 +1,7 @@
 """Imports of packages that write their own docstrings while they are imported.
 
 NumPy takes indents from hundreds of them, and matplotlib adds a list of properties to those of each
-class, which is a third of its import. A command shows none of them, so it imports both without.
+class, which is a third of its import. The process that draws shows none of them.
 """
 
 from __future__ import annotations
