@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
-
-import finsy as fy
-from finsy.p4schema import P4UpdateType
+from typing import TYPE_CHECKING, Any
 
 from ringleaf.ina.holdings import Holding
+
+if TYPE_CHECKING:
+    import finsy as fy
 
 
 def updates(
@@ -24,6 +24,8 @@ def updates(
         before: Its holding so far.
         after: Its new holding.
     """
+    import finsy as fy
+
     changes: dict[str, list[Any]] = {}
     for switch, entities in by_switch.items():
         own = [
@@ -60,6 +62,9 @@ def between(
 
 def changed(items: Sequence[Any], entities: Sequence[Any]) -> list[Any]:
     """Return a switch's entities after updates of some; items of other kinds stay."""
+    import finsy as fy
+    from finsy.p4schema import P4UpdateType
+
     left = {_key(each): each for each in entities}
     kept = []
     for item in items:
@@ -73,6 +78,8 @@ def changed(items: Sequence[Any], entities: Sequence[Any]) -> list[Any]:
 
 
 def _key(entry: fy.P4TableEntry | fy.P4MulticastGroupEntry) -> tuple[Any, ...]:
+    import finsy as fy
+
     if isinstance(entry, fy.P4MulticastGroupEntry):
         return ("multicast group", entry.multicast_group_id)
     return entry.table_id, *sorted((entry.match or {}).items())

@@ -6,9 +6,8 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import invert, neg, pos
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import finsy as fy
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +17,16 @@ from ringleaf.core.headers import PRIORITIES
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
-from ringleaf.switches.p4runtime.table_rows import Item, TableRows, entities_of
+from ringleaf.switches.p4runtime.table_rows import Call, Item, TableRows, entities_of
 from ringleaf.topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
 from ringleaf.topologies.arrays import SwitchArrays
 from ringleaf.topologies.detours import Pair, turns
 from ringleaf.topologies.graph import index, link, neighbors, port
 from ringleaf.topologies.route_table import Ports, PortSets, RouteTable, renumbered
 from ringleaf.topologies.routing import dealt, routes
+
+if TYPE_CHECKING:
+    import finsy as fy
 
 FORWARDING_TABLES = ("ipv4_lpm", "ecmp_nexthop", "detours", "ecn_threshold")
 FORWARD, ECMP = 0, 1
@@ -85,9 +87,7 @@ class Forwarding:
     def __init__(self, graph: nx.Graph[str], *, ecmp: bool, ecn: Marking) -> None:
         self.graph = graph
         self._ecmp = ecmp
-        self._threshold = fy.P4TableEntry(
-            "ecn_threshold", action=_marking_action(ecn), is_default_action=True
-        )
+        self._threshold = _threshold(ecn)
         self._places: _Places | None = None
         self._around: dict[str, _Surroundings] = {}
 
@@ -166,10 +166,15 @@ def _entity(item: Item, content: Any) -> fy.P4TableEntry:
     return item.entity(content) if isinstance(item, TableRows) else item
 
 
-def _marking_action(ecn: Marking) -> fy.P4TableAction:
+def _threshold(ecn: Marking) -> TableRows:
+    """Return the row by which packets are marked: the default action of a table without keys."""
+    call: Call = ("mark_between", ("least", "full", "last"))
+    arguments: tuple[int, ...] = (ecn.least, ecn.full, ecn.last_draw)
     if ecn.least == ecn.full:
-        return fy.P4TableAction("mark_from", threshold=ecn.full)
-    return fy.P4TableAction("mark_between", least=ecn.least, full=ecn.full, last=ecn.last_draw)
+        call, arguments = ("mark_from", ("threshold",)), (ecn.full,)
+    return TableRows(
+        "ecn_threshold", {}, (call,), np.zeros(1, np.int64), np.array([arguments], np.uint64)
+    )
 
 
 def tensor_queues(queues: Mapping[tuple[int | None, int], int]) -> list[fy.P4TableEntry]:
@@ -187,6 +192,8 @@ def tensor_queues(queues: Mapping[tuple[int | None, int], int]) -> list[fy.P4Tab
                 f"tensor_queues: priorities and queues must be 0 to {PRIORITIES - 1}, "
                 f"got {priority!r} -> {queue!r} of job {job!r}"
             )
+    import finsy as fy
+
     return [
         fy.P4TableEntry(
             "tensor_queues",
@@ -202,6 +209,8 @@ def tensor_queues(queues: Mapping[tuple[int | None, int], int]) -> list[fy.P4Tab
 
 def port_rates(graph: nx.Graph[str], switch: str) -> list[fy.P4TableEntry]:
     """Return the entries of `p4/hpcc.p4` that say how fast a switch's ports send."""
+    import finsy as fy
+
     return [
         fy.P4TableEntry(
             "port_rates",

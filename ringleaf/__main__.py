@@ -10,14 +10,14 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import NoReturn
 
-from ringleaf.core import interrupts, light_networkx
+from ringleaf.core import interrupts, light_packages
 from ringleaf.core.ending import end_process
 
 
 def main() -> None:
     """Run the `ringleaf` command."""
     interrupts.exit_at_once()
-    light_networkx.install()
+    light_packages.install()
     words = sys.argv[1:]
     with import_module("ringleaf.experiments.runs.early").beside(words), _kept(words):
         import_module("ringleaf.experiments.commands.cli").main()

@@ -179,7 +179,7 @@ class Program:
     @cached_property
     def row_reader(self) -> RowReader:
         """Return the reader of table entries in bulk."""
-        return RowReader(self.schema, self.encoder)
+        return RowReader(self.schema)
 
     @cached_property
     def _handlers(self) -> tuple[Handler, Handler]:

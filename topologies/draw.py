@@ -262,7 +262,7 @@ def _draw_frames(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
         corner = sheet.place(graph, (west - margin, south - margin))
         size = ((east - west + 2 * margin) * scale, (north - south + 2 * margin) * scale)
         style = f"round,pad=0,rounding_size={0.15 * scale}"
-        axes.add_patch(FancyBboxPatch(corner, *size, boxstyle=style, fc=FRAME_COLOR, ec="none"))
+        axes.add_artist(FancyBboxPatch(corner, *size, boxstyle=style, fc=FRAME_COLOR, ec="none"))
     for switch in switches(graph):
         if "rail" in graph.nodes[switch]:
             rail = [sheet.place(graph, end) for end in graph.nodes[switch]["rail"]]
@@ -359,7 +359,7 @@ def _draw_nodes(axes: Axes, graph: nx.Graph[str], sheet: Sheet, colors: Mapping[
     for node in sorted(graph, key=natural):
         (x, y), (width, height) = sheet.at[node], sheet.size[node]
         is_host = graph.nodes[node]["role"] is Role.HOST
-        axes.add_patch(
+        axes.add_artist(  # `add_patch` looks for the ends of curves, but the axes have theirs
             FancyBboxPatch(
                 (x - width / 2, y - height / 2),
                 width,

@@ -17,6 +17,7 @@ import typer
 import ringleaf
 from ringleaf.core import interrupts
 from ringleaf.core.compiler import numba_blas
+from ringleaf.core.installed import may_have_points
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands import usage
 from ringleaf.experiments.runs.console import FAILURE, USAGE, complain, guard, report, say
@@ -230,10 +231,12 @@ def main() -> None:
     """Run the `ringleaf` command.
 
     Python looks for garbage less often, as most that is made at the start stays, and not at all at
-    the end; and Numba does not look for BLAS.
+    the end; Numba does not look for BLAS, nor Pydantic for plugins, if there are none.
     """
     gc.set_threshold(GARBAGE_AFTER)
     numba_blas.is_wanted = False
+    if not may_have_points("pydantic"):
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     _print_whatever_comes()
     code = perform(sys.argv[1:])
     interrupts.exit_at_once(silently=True)  # nothing is left to do

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from math import isfinite
+from math import inf
 from pathlib import Path
 
 from ringleaf.core.private import cache_folder
@@ -132,7 +132,7 @@ def _checked(entries: Mapping[str, list[list[float]]]) -> dict[str, list[Pair]]:
 
 def _pair(foretold_s: float, taken_s: float) -> Pair:
     pair = (float(foretold_s), float(taken_s))
-    if not all(isfinite(each) and each >= 0 for each in pair):
+    if not (0 <= pair[0] < inf and 0 <= pair[1] < inf):
         raise ValueError(f"seconds: must be numbers from 0, got {pair}")
     return pair
 

@@ -58,6 +58,24 @@ def embedding() -> Iterator[None]:
         backend.get_glyphs_subset = usual
 
 
+@contextmanager
+def fonts_as_settled() -> Iterator[None]:
+    """Have matplotlib look for each font once, as its settings stay as they are meanwhile.
+
+    Each look reads a dozen of them, to see whether they have changed, and there are several for
+    each text that is drawn.
+    """
+    from matplotlib.font_manager import fontManager
+
+    name = "_find_fonts_by_props"
+    if hasattr(fontManager, name):  # else, it is another release
+        vars(fontManager)[name] = cache(getattr(fontManager, name))
+    try:
+        yield
+    finally:
+        vars(fontManager).pop(name, None)
+
+
 @dataclass(frozen=True, slots=True)
 class _FontFile:
     """A font that is written already, in place of fontTools'."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ringleaf.core.plain_matplotlib import load_matplotlib, plain_settings
-from ringleaf.experiments.figures.fonts import embedding
+from ringleaf.core.undocumented import without_properties
+from ringleaf.experiments.figures.fonts import embedding, fonts_as_settled
 from ringleaf.experiments.records.folder import claim_figure, write_bytes
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ _COLOR = re.compile(r"#[0-9a-f]{6}\b")
 def matplotlib_style() -> Iterator[None]:
     """Set the style of all our figures, whatever the user's settings are."""
     load_matplotlib().use("agg")
-    with plain_settings(_STYLE):
+    with plain_settings(_STYLE), fonts_as_settled():
         yield
 
 
@@ -148,7 +149,8 @@ def warm_up() -> None:
     """
     with _flat():
         load_matplotlib()
-        from matplotlib.figure import Figure
+        with without_properties():
+            from matplotlib.figure import Figure
 
     with matplotlib_style(), embedding():
         figure = Figure(figsize=(1, 1))

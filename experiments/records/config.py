@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import ringleaf
+from ringleaf.core.installed import version_of
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.folder import CONFIG, SUMMARY, write_text
 
@@ -28,24 +28,46 @@ ASIDE = ("out", "threads")
 _PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
 
 
+HERE = Path(__file__).parent
+
+
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of Ringleaf, Python and the packages that the figures depend on."""
     by_package = {"ringleaf": ringleaf.__version__, "python": platform.python_version()}
-    for name in _PACKAGES:
-        with suppress(metadata.PackageNotFoundError):  # torch need not be there
-            by_package[name] = metadata.version(name)
-    return by_package
+    known = {name: version_of(name) for name in _PACKAGES}  # torch need not be there
+    return by_package | {name: version for name, version in known.items() if version is not None}
 
 
-def git_commit(root: Path = Path(__file__).parent) -> str | None:
-    """Return the commit of a folder, with `+` appended if files differ; None outside git."""
+_asked: dict[Path, subprocess.Popen[str]] = {}
+"""Processes of git that nobody has asked for their answers."""
+
+
+def ask_git(root: Path = HERE) -> None:
+    """Have git look at a folder now, for `git_commit`, which then need not wait for it."""
+    with suppress(OSError):
+        _asked[root] = _status(root)
+
+
+def _status(root: Path) -> subprocess.Popen[str]:
     about = ("status", "--porcelain=v2", "--branch", "--no-ahead-behind", "-uno")
+    return subprocess.Popen(
+        ("git", "-C", str(root), *about),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def git_commit(root: Path = HERE) -> str | None:
+    """Return the commit of a folder, with `+` appended if files differ; None outside git."""
     try:
-        lines = subprocess.run(
-            ("git", "-C", str(root), *about), check=True, capture_output=True, text=True
-        ).stdout.splitlines()
-    except (OSError, subprocess.CalledProcessError):
+        process = _asked.pop(root, None) or _status(root)
+    except OSError:
+        return None
+    lines = process.communicate()[0].splitlines()
+    if process.returncode:
         return None
     commit = lines[0].removeprefix("# branch.oid ")
     if commit == "(initial)":

@@ -21,10 +21,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from ringleaf.core import light_networkx
+from ringleaf.core import light_packages
 from ringleaf.core.kept_methods import kept
 from ringleaf.core.orphans import die_with_parent
 from ringleaf.core.threads import ONE_THREAD, count_cores
+from ringleaf.core.undocumented import indented
 from ringleaf.experiments.figures.tasks import by_all_cores
 
 
@@ -116,8 +117,9 @@ def serve(source: IO[str], sink: IO[str], kind: str = "collective") -> None:
     An input that ends before the name ends this, too.
     """
     gc.set_threshold(_NEW_OBJECTS)
-    from ringleaf.experiments.figures.style import warm_up
-    from ringleaf.experiments.runs.drawing import redraw
+    with indented():
+        from ringleaf.experiments.figures.style import warm_up
+        from ringleaf.experiments.runs.drawing import redraw
 
     warm_up()
     for name in (*(f"experiments.workloads.{kind}.{part}" for part in _OF_KIND), *_OF_ALL):
@@ -133,7 +135,7 @@ def serve(source: IO[str], sink: IO[str], kind: str = "collective") -> None:
 
 if __name__ == "__main__":
     die_with_parent(int(sys.argv[1]))
-    light_networkx.install()
+    light_packages.install()
     with kept("drawer"):
         serve(sys.stdin, sys.stdout, *sys.argv[2:])
         sys.stdout.flush()

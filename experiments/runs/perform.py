@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.experiments.records.config import ask_git
 from ringleaf.experiments.records.folder import check_own
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.drawer import drawer
@@ -44,6 +45,7 @@ def perform_one(request: RunRequest, emit: Emit, **own: Any) -> Results:
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
+    ask_git()
     has_drawer = not request.spec.is_live and request.spec.figures
     with (drawer(request.kind.name) if has_drawer else None) or nullcontext() as beside:
         from ringleaf.experiments.runs import session  # imports the networks meanwhile

@@ -43,7 +43,6 @@ from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, Occupancy, watch
 from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
 from ringleaf.networks.virtual.pausing import Pauses
 from ringleaf.networks.virtual.pcap import PortCapture, interfaces
-from ringleaf.networks.virtual.record import TraceRecorder
 from ringleaf.networks.virtual.regions import LEAST_GRID_PS, Note, Regions, divide, grid_ps
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import number_agents, open_network
@@ -237,6 +236,8 @@ class VirtualNetwork(HasEndpoints):
             named = interfaces(self.graph)
             consumers.append(PortCapture(options.capture, self.store, self._network, named))
         if options.record is not None:
+            from ringleaf.networks.virtual.record import TraceRecorder
+
             record = TraceRecorder(
                 options.record,
                 self.store,

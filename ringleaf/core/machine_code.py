@@ -23,18 +23,19 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
 
 from ringleaf.core import compiling
+from ringleaf.core.installed import version_of
 from ringleaf.core.orphans import die_with_parent
 from ringleaf.core.plugins import warn
 from ringleaf.core.private import cache_folder
+from ringleaf.core.remembered import remembered
 from ringleaf.core.sealed import read_sealed, write_sealed
 from ringleaf.core.shipped import PACKAGE
 from ringleaf.core.sources import digest
@@ -54,7 +55,8 @@ def folder() -> Path:
     """Return the folder of machine code that these sources and versions make."""
     if kept := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(kept)
-    return cache_folder() / "compiled" / digest(PACKAGE, _COMPILED_FOLDERS)
+    made_of = remembered("compiled", partial(digest, PACKAGE, _COMPILED_FOLDERS))
+    return cache_folder() / "compiled" / str(made_of)
 
 
 def is_empty() -> bool:
@@ -162,7 +164,7 @@ def _made_by() -> str:
     """Return the versions of what compiles, and the processor that code is for."""
     features = llvm.get_host_cpu_features().flatten()
     python = platform.python_version()
-    made_by = f"numba {version('numba')} llvmlite {version('llvmlite')} python {python}"
+    made_by = f"numba {version_of('numba')} llvmlite {version_of('llvmlite')} python {python}"
     return f"{made_by} {llvm.get_host_cpu_name()} {features}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
@@ -12,6 +13,9 @@ from typing import Any
 from ringleaf.errors import ConfigError
 
 _BACKEND = "MPLBACKEND"
+
+_OF_WINDOWS = {"backend", "backend_fallback", "interactive", "toolbar"}
+"""Settings that are left as they are; `rcdefaults` knows them, after reading all styles' files."""
 
 
 def load_matplotlib() -> ModuleType:
@@ -42,7 +46,9 @@ def load_matplotlib() -> ModuleType:
 def plain_settings(settings: Mapping[str, Any]) -> Iterator[None]:
     """Have matplotlib's own settings, and these on top, for as long as this is entered."""
     mpl = load_matplotlib()
+    own = {name: each for name, each in mpl.rcParamsDefault.items() if name not in _OF_WINDOWS}
     with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of settings that are about to go
+            mpl.rcParams.update(own | dict(settings))
         yield

@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from traceback import walk_tb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.installed import may_have_points
 from ringleaf.errors import ConfigError, RingleafError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "ringleaf."
 
@@ -90,8 +93,12 @@ def find_plugins(family: str = "") -> Iterator[Plugin]:
 
 @cache
 def _points_on(path: tuple[str, ...]) -> list[EntryPoint]:
-    """Return our entry points of all packages on a path, sorted; finding them takes 10 ms."""
-    del path  # `entry_points` looks at it
+    """Return our entry points of all packages on a path, sorted."""
+    del path  # what is called here looks at it
+    if not may_have_points(GROUP):
+        return []
+    from importlib.metadata import entry_points
+
     installed = entry_points()
     points = [point for group in installed.groups for point in installed.select(group=group)]
     ours = (point for point in points if point.group.startswith(GROUP))

@@ -51,10 +51,11 @@ def _state(package: Path) -> str:
     return blake2b(about.encode(), digest_size=16).hexdigest()
 
 
-def _sources(package: Path) -> Iterator[tuple[str, int, int]]:
-    for place, _, names in os.walk(package, followlinks=True):
-        for name in names:
-            if name.endswith(_SOURCES):
-                path = os.path.join(place, name)
-                info = os.stat(path)
-                yield path, info.st_size, info.st_mtime_ns
+def _sources(package: str | Path) -> Iterator[tuple[str, int, int]]:
+    with os.scandir(package) as entries:
+        for entry in entries:
+            if entry.name.endswith(_SOURCES):
+                info = entry.stat()
+                yield entry.path, info.st_size, info.st_mtime_ns
+            elif entry.is_dir():
+                yield from _sources(entry.path)

@@ -135,8 +135,18 @@ class ControlPlane:
             return True
         if self.entities.journal is not None:
             return False
+        if not rows.match:
+            return self._set_default(rows)
         read = self.program.row_reader.read(rows)
         return read is not None and self._tables[read[0]].extend(read[1])
+
+    def _set_default(self, rows: TableRows) -> bool:
+        update = self.program.row_reader.read_default(rows)
+        if update is None:
+            return False
+        self.entities.notes.entries.pop((update.table,), None)  # a row has none
+        self._tables.update(update, self.now_ps)
+        return True
 
     def apply(self, updates: Iterable[Update], *, commit: bool = True) -> None:
         """Apply updates, in order.

@@ -1,16 +1,15 @@
-"""P4Runtime entities as finsy writes them, for controllers in Python; and P4Info as text."""
+"""P4Runtime entities as finsy writes them, for controllers in Python; and P4Info as text.
+
+finsy itself, with gRPC, is imported when there is an entity to encode.
+"""
 
 from __future__ import annotations
 
 import os.path
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from finsy import P4Schema, P4TableEntry
-from finsy.p4schema import P4UpdateType
 from finsy.proto import p4i
 from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -18,26 +17,17 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
 
+if TYPE_CHECKING:
+    from finsy import P4Schema
+
 UNREADABLE = (text_format.ParseError, ValueError, RecursionError)
 """The errors of protobuf for text that is not a message: also numbers too large, and bad UTF-8."""
 
 _FORMS = {".json": "JSON", ".bin": "bytes"}
 """Forms of P4Info by the ending of a file's name; of all others it is text."""
 
-_VERBS = {
-    P4UpdateType.INSERT: INSERT,
-    P4UpdateType.MODIFY: MODIFY,
-    P4UpdateType.DELETE: DELETE,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """Ids in place of names: of a table, its keys, and actions with their parameters."""
-
-    table: int
-    keys: dict[int, str]  # key's id -> its name
-    calls: list[tuple[int, list[int]]]
+_VERBS = {"INSERT": INSERT, "MODIFY": MODIFY, "DELETE": DELETE}
+"""Our verbs by the names of finsy's."""
 
 
 class Encoder:
@@ -70,24 +60,6 @@ class Encoder:
         except (ValueError, KeyError, TypeError, OverflowError) as exc:
             raise ConfigError(f"{self._where}: {exc}, got {entity!r}") from exc
 
-    def resolve(
-        self, table: str, keys: Iterable[str], calls: Iterable[tuple[str, Iterable[str]]]
-    ) -> Resolved | None:
-        """Return ids of a table, its keys, and actions with parameters; None if one is unknown."""
-        try:
-            table_info = self._schema.tables[table]
-            actions = [(table_info.actions[name], parameters) for name, parameters in calls]
-            return Resolved(
-                table_info.id,
-                {table_info.match_fields[key].id: key for key in keys},
-                [
-                    (action.id, [action.params[name].id for name in parameters])
-                    for action, parameters in actions
-                ],
-            )
-        except ValueError:  # as finsy says it of all unknown names
-            return None
-
 
 CLOSED = ":"
 """Takes the place of the last dot in names of keys, where finsy would confuse two of them."""
@@ -103,6 +75,8 @@ def make_schema(p4info: Any) -> P4Schema:
     Raises:
         ValueError: If the P4Info is inconsistent; KeyError and TypeError likewise.
     """
+    from finsy import P4Schema
+
     renamed = p4i.P4Info()
     renamed.CopyFrom(p4info)
     unused = [each for each in renamed.action_profiles if not each.table_ids]
@@ -139,7 +113,10 @@ def read_p4info(path: Path) -> Any:
 
 def _verb(entity: Any) -> str:
     """Return an entity's verb; for a bare one, insert, or modify if it always exists."""
-    verb = _VERBS.get(getattr(entity, "_update_type", P4UpdateType.MODIFY))
+    from finsy import P4TableEntry
+
+    kind = getattr(entity, "_update_type", None)
+    verb = MODIFY if kind is None else _VERBS.get(kind.name)
     if verb is not None:
         return verb
     is_default = isinstance(entity, P4TableEntry) and entity.is_default_action

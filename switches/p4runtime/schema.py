@@ -49,7 +49,15 @@ class TableInfo:
     @property
     def entry_actions(self) -> set[int]:
         """The ids of the actions that an entry may have, and not only the default."""
-        refs = [ref for ref in self.message.action_refs if ref.scope != p4i.ActionRef.DEFAULT_ONLY]
+        return self._actions_but(p4i.ActionRef.DEFAULT_ONLY)
+
+    @property
+    def default_actions(self) -> set[int]:
+        """The ids of the actions that the default entry may have."""
+        return self._actions_but(p4i.ActionRef.TABLE_ONLY)
+
+    def _actions_but(self, scope: int) -> set[int]:
+        refs = [ref for ref in self.message.action_refs if ref.scope != scope]
         return {ref.id for ref in refs} & self.numbers.keys()
 
     @property

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import finsy as fy
 import numpy as np
 
 from ringleaf.core.arena import Fields, Words
 from ringleaf.switches.engine.columns import MOST_BITS, EntryColumns
-from ringleaf.switches.p4runtime.finsy_entities import Encoder
+from ringleaf.switches.engine.updates import MODIFY, InstalledEntry, TableUpdate
 from ringleaf.switches.p4runtime.matches import kind_of
 from ringleaf.switches.p4runtime.schema import Schema, TableInfo
+
+if TYPE_CHECKING:
+    import finsy as fy
 
 Call = tuple[str, tuple[str, ...]]
 """An action and its parameters, by name."""
@@ -26,6 +28,8 @@ Content = tuple[tuple[Any, ...], int, Call, tuple[int, ...]]
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows:
     """Entries to insert into one table; they mean the same as `entities`, one after the other.
+
+    Rows without keys are of a table that has none: each sets its default action.
 
     All columns are of type uint64, but for `action`, which is int64.
 
@@ -67,12 +71,17 @@ class TableRows:
 
     def entity(self, content: Content) -> fy.P4TableEntry:
         """Return one of the entries as finsy's entity."""
+        import finsy as fy  # not before there is an entity to make: it takes a while
+
         values, priority, (name, parameters), arguments = content
+        action = fy.P4TableAction(name, **dict(zip(parameters, arguments, strict=False)))
+        if not self.match:
+            return fy.P4TableEntry(self.table, action=action, is_default_action=True)
         return fy.P4TableEntry(
             self.table,
             match=fy.P4TableMatch(zip(self.match, values, strict=True)),
             priority=priority,
-            action=fy.P4TableAction(name, **dict(zip(parameters, arguments, strict=False))),
+            action=action,
         )
 
 
@@ -101,9 +110,8 @@ class RowReader:
     It gives up where single messages say better what is wrong, or where columns don't do.
     """
 
-    def __init__(self, schema: Schema, encoder: Encoder) -> None:
+    def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._encoder = encoder
         self._plans: dict[tuple[Any, ...], _Plan | None] = {}
 
     def read(self, rows: TableRows) -> tuple[str, EntryColumns] | None:
@@ -117,15 +125,30 @@ class RowReader:
         columns = plan.columns(rows)
         return None if columns is None else (plan.table, columns)
 
+    def read_default(self, rows: TableRows) -> TableUpdate | None:
+        """Return the update of a default action that a row without keys stands for; None as above.
+
+        A table whose default action is constant, or is a profile's, and parameters of many bits
+        are for single messages.
+        """
+        table = _the_one(rows.table, self._schema.tables.values())
+        if table is None or len(rows) != 1 or table.message.const_default_action_id:
+            return None
+        ((_, priority, (name, parameters), arguments),) = rows.contents()
+        call = _plan_call(table, name, parameters, table.default_actions)
+        if call is None or priority or table.profile:
+            return None
+        values = tuple(arguments[place] for place in call.places)
+        if any(value >> width for value, width in zip(values, call.widths, strict=True)):
+            return None
+        return TableUpdate(MODIFY, table.name, InstalledEntry((), call.number, values), True)
+
     def _plan(self, rows: TableRows) -> _Plan | None:
-        named = self._encoder.resolve(rows.table, rows.match, rows.calls)
-        if named is None or named.table not in self._schema.tables:
+        table = _the_one(rows.table, self._schema.tables.values())
+        if table is None or table.profile or max(table.shape.widths, default=0) > MOST_BITS:
             return None
-        table = self._schema.tables[named.table]
-        if table.profile or max(table.shape.widths, default=0) > MOST_BITS:
-            return None
-        keys = _plan_keys(table, named.keys, rows.match)
-        calls = [_plan_call(table, *call) for call in named.calls]
+        keys = _plan_keys(table, rows.match)
+        calls = [_plan_call(table, *call, table.entry_actions) for call in rows.calls]
         if not keys or None in calls:
             return None
         return _Plan(table.name, table.shape.prioritized, keys, [c for c in calls if c is not None])
@@ -197,13 +220,32 @@ class _Plan:
         return None if priorities.any() else priorities
 
 
-def _plan_keys(
-    table: TableInfo, names: Mapping[int, str], match: Mapping[str, tuple[Fields, ...]]
-) -> list[_Key] | None:
-    """Return the table's keys in order, of which `names` has those given, by field id."""
+def _the_one(name: str, tables: Iterable[TableInfo]) -> TableInfo | None:
+    """Return the table of this name or alias; None if it is not that of one alone."""
+    named = [each for each in tables if name in _names(each.message)]
+    return named[0] if len(named) == 1 else None
+
+
+def _names(message: Any) -> tuple[str, str]:
+    return message.preamble.name, message.preamble.alias
+
+
+def _plan_keys(table: TableInfo, match: Mapping[str, tuple[Fields, ...]]) -> list[_Key] | None:
+    """Return the table's keys in order; None if rows must name them in another way.
+
+    Rows name a key as P4Info does, or by what is behind its last dot.
+    """
+    fields = table.message.match_fields
+    names = [field.name for field in fields]
+    ends = [name.rpartition(".")[2] for name in names]
+    for place, end in enumerate(ends):
+        if names[place] not in match and ends.count(end) == 1:
+            names[place] = end
+    if not match.keys() <= set(names):
+        return None
     keys = []
-    for field, width in zip(table.message.match_fields, table.shape.widths, strict=True):
-        kind, name = kind_of(field), names.get(field.id)
+    for field, width, its_name in zip(fields, table.shape.widths, names, strict=True):
+        kind, name = kind_of(field), its_name if its_name in match else None
         if kind not in ("exact", "lpm", "ternary") or (name is None and kind == "exact"):
             return None
         if name is not None and len(match[name]) != (1 if kind == "exact" else 2):
@@ -212,16 +254,18 @@ def _plan_keys(
     return keys
 
 
-def _plan_call(table: TableInfo, action: int, parameters: Sequence[int]) -> _Call | None:
-    """Return an action by id, whose parameters, by id, are given in this order."""
-    if action not in table.entry_actions:
+def _plan_call(
+    table: TableInfo, name: str, parameters: Sequence[str], allowed: Collection[int]
+) -> _Call | None:
+    """Return one of the allowed actions by its name or alias, with parameters in this order."""
+    named = [at for at, action in table.actions.items() if name in _names(action)]
+    if len(named) != 1 or table.actions[named[0]].preamble.id not in allowed:
         return None
-    number = table.numbers[action]
-    params = table.actions[number].params
+    params = table.actions[named[0]].params
     widths = tuple(param.bitwidth for param in params)
-    if {param.id for param in params} != set(parameters) or max(widths, default=0) > MOST_BITS:
+    if {param.name for param in params} != set(parameters) or max(widths, default=0) > MOST_BITS:
         return None
-    return _Call(number, tuple(parameters.index(param.id) for param in params), widths)
+    return _Call(named[0], tuple(parameters.index(param.name) for param in params), widths)
 
 
 def _pair(key: _Key, rows: TableRows) -> tuple[Fields, Fields] | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.experiments.records.config import git_commit
+from ringleaf.experiments.records.config import ask_git, git_commit
 
 PERSON = ("-c", "user.name=x", "-c", "user.email=x@example.org")
 
@@ -42,3 +42,18 @@ def test_a_folder_without_git_has_no_commit(
     assert git_commit(tmp_path) is None
     monkeypatch.setenv("PATH", str(tmp_path))  # there is no git
     assert git_commit(tmp_path) is None
+
+
+def test_an_answer_that_was_asked_for_before_is_given_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, *PERSON, "commit", "-qm", "x", "--allow-empty")
+    commit = git(tmp_path, "rev-parse", "HEAD")
+
+    ask_git(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))  # from now on there is no git
+
+    assert git_commit(tmp_path) == commit
+    assert git_commit(tmp_path) is None
+    ask_git(tmp_path)

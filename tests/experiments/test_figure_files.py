@@ -190,3 +190,25 @@ def test_settings_that_can_not_be_read_are_named(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "ringleaf: matplotlib: must find settings that it can read, got " in done.stderr
     assert done.stderr.rstrip().endswith("or in that of matplotlib's settings")
+
+
+def test_a_font_is_looked_for_once_while_settings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.font_manager import FontManager, FontProperties, fontManager
+
+    looks: list[str] = []
+    usual = FontManager.findfont
+
+    def findfont(self: FontManager, prop: Any, *rest: Any, **more: Any) -> Any:
+        looks.append(str(prop))
+        return usual(self, prop, *rest, **more)
+
+    monkeypatch.setattr(FontManager, "findfont", findfont)
+    with matplotlib_style():
+        places = [
+            fontManager._find_fonts_by_props(FontProperties(weight=weight))
+            for weight in ("normal", "bold", "normal", "bold")
+        ]
+
+    assert len(looks) == 2
+    assert places[0] == places[2] != places[1] == places[3]
+    assert "_find_fonts_by_props" not in vars(fontManager)

@@ -13,7 +13,7 @@ from finsy.p4schema import P4MatchType
 from finsy.proto import p4r
 from hypothesis import given
 from hypothesis import strategies as st
-from program_cases import PROGRAMS
+from program_cases import BUILT, PROGRAMS
 
 from ringleaf.errors import ConfigError
 from ringleaf.switches.control.hashed import lay_groups
@@ -222,6 +222,45 @@ def test_too_many_rows_fill_the_table_before_they_are_refused() -> None:
         switch.write([exact_rows(1030)])
 
     assert len(switch.entries("SwitchIngress.macs")) == 1024
+
+
+def test_a_row_without_keys_is_the_default_action() -> None:
+    """By hand: of two actions, the second in the JSON takes three parameters, in another order."""
+    switch = Switch.alone(Program.load(BUILT / "forward.json"), ports=4, name="s1")
+    call = ("mark_between", ("last", "least", "full"))
+    arguments = words([7, 2, 9]).reshape(1, 3)
+    row = TableRows("ecn_threshold", {}, (call,), np.zeros(1, np.int64), arguments)
+    (table,) = (
+        each
+        for each in switch.program.schema.tables.values()
+        if each.name.endswith("ecn_threshold")
+    )
+    (entity,) = row.entities()
+
+    switch.write([row])
+
+    entry = switch.default_entry(table.name)
+    assert table.actions[entry.action].preamble.alias == "mark_between"
+    assert entry.arguments == (2, 9, 7)
+    assert entity == fy.P4TableEntry(
+        "ecn_threshold",
+        action=fy.P4TableAction("mark_between", least=2, full=9, last=7),
+        is_default_action=True,
+    )
+    assert "encoder" not in vars(switch.program)  # no message was made
+
+
+def test_a_default_action_that_does_not_fit_is_refused_as_its_entity_is() -> None:
+    columns, messages = (
+        Switch.alone(Program.load(BUILT / "forward.json"), ports=4, name="s1") for _ in range(2)
+    )
+    call = ("mark_from", ("threshold",))
+    row = TableRows("ecn_threshold", {}, (call,), np.zeros(1, np.int64), words([1 << 40])[:, None])
+
+    told = outcome(partial(columns.write, [row]))
+
+    assert told != "done"
+    assert told == outcome(partial(messages.write, entities_of([row])))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40)), min_size=1, max_size=60))

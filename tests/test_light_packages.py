@@ -1,12 +1,15 @@
-"""NetworkX bit by bit: graphs without algorithms, and the whole package as soon as one is used."""
+"""Large packages bit by bit, and each whole as soon as more of it is used.
+
+Of NetworkX that is graphs without algorithms; of finsy, messages of P4Runtime without gRPC.
+"""
 
 import pytest
 from fresh_process import printed_by
 
 BEGIN = """
 import sys
-from ringleaf.core import light_networkx
-light_networkx.install()
+from ringleaf.core import light_packages
+light_packages.install()
 import networkx as nx
 first = [name for name in sys.modules if name.startswith("networkx.")]
 class Drawn(nx.Graph): pass
@@ -57,8 +60,8 @@ def test_what_it_has_not_got_is_no_attribute() -> None:
 
 def test_a_release_that_begins_in_another_way_is_imported_whole() -> None:
     begin = BEGIN.replace(
-        "light_networkx.install()",
-        "light_networkx._BEGINNING = 'from networkx import other'\nlight_networkx.install()",
+        "light_packages.install()",
+        "light_packages._BEGINNING = 'from networkx import other'\nlight_packages.install()",
     )
 
     assert outcome(
@@ -70,3 +73,56 @@ def test_one_that_is_imported_already_stays_as_it_is() -> None:
     begin = f"import networkx as whole\n{BEGIN}"
 
     assert outcome("print(light, nx is whole)", begin=begin) == "False True"
+
+
+MESSAGES = """
+import sys
+from ringleaf.core import light_packages
+light_packages.install()
+"""
+
+
+def test_messages_need_no_grpc_and_stay_those_of_finsy() -> None:
+    told = outcome(
+        "from finsy.proto import p4d, p4i, p4r, p4t",
+        "light = 'grpc' not in sys.modules and 'finsy' not in sys.modules",
+        "import finsy, finsy.proto",
+        "print(light, finsy.p4schema.p4i is p4i, finsy.proto.p4r is p4r, 'grpc' in sys.modules)",
+        begin=MESSAGES,
+    )
+
+    assert told == "True True True True"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "from finsy.proto import U128",
+        "from finsy.proto import p4r_grpc",
+        "from finsy.p4entity import P4TableEntry",
+        "import finsy",
+    ],
+)
+def test_any_other_message_imports_all_of_finsy(first: str) -> None:
+    told = outcome(
+        first,
+        "import finsy",
+        "from finsy.p4entity import P4TableEntry",
+        "from finsy.proto import p4r",
+        "print(finsy.proto.U128.encode(5).low, P4TableEntry is finsy.P4TableEntry,",
+        "      finsy.p4entity.p4r is p4r)",
+        begin=MESSAGES,
+    )
+
+    assert told == "5 True True"
+
+
+def test_a_release_with_messages_elsewhere_is_imported_whole() -> None:
+    told = outcome(
+        "light_packages._KINDS['p4i'] = 'no.such'",
+        "from finsy.proto import p4i",
+        "print(p4i.P4Info.__name__, 'grpc' in sys.modules)",
+        begin=MESSAGES,
+    )
+
+    assert told == "P4Info True"
