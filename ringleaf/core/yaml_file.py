@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.files import read_input
 from ringleaf.errors import ConfigError
 
 MOST_BYTES = 1 << 20  # which take seconds to read
@@ -36,8 +37,7 @@ def read_yaml(path: Path, what: str) -> Any:
     """
     where = f"{what} {path}"
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = read_input(path, MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # the latter of a name with a zero in it
         problem = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{what}: can't read, got {str(path)!r}: {problem}") from error
