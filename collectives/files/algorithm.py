@@ -64,7 +64,7 @@ def _text(path: Path) -> str:
     if len(data) > MOST_BYTES:
         raise ConfigError(f"{path}: must have at most {MOST_BYTES} bytes, got more")
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ScheduleError(f"{path}: must be text in UTF-8, got {error.reason}") from None
 

@@ -74,6 +74,11 @@ def find_file(text: str) -> Path | None:
     return Path(paths[0]) if paths and os.path.isfile(paths[0]) else None
 
 
+def separator(header: str) -> str:
+    """Return what separates the cells of a table, by its header: as spreadsheets write it."""
+    return next((each for each in ";\t" if each in header), ",")
+
+
 def read_input(path: Path, most_bytes: int) -> bytes:
     """Return the bytes of a file that a user names, and at most so many of them.
 

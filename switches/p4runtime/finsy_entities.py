@@ -134,7 +134,7 @@ def read_p4info(path: Path) -> Any:
             raise ConfigError(f"{path}: P4Info has at most {MOST_BYTES} bytes, got more")
         if path.suffix == ".bin":
             return p4i.P4Info.FromString(data)
-        text = data.decode()
+        text = data.decode("utf-8-sig")
         if path.suffix == ".json":
             return json_format.Parse(text, p4i.P4Info(), ignore_unknown_fields=True)
         return text_format.Parse(text, p4i.P4Info(), allow_unknown_field=True)

@@ -67,7 +67,7 @@ def read_stf(path: Path) -> list[Statement]:
     """
     try:
         data = read_input(path, MOST_BYTES + 1)
-        text = data.decode()
+        text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{path}: can't be read: {exc}") from exc
     if len(data) > MOST_BYTES:
