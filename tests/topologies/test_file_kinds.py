@@ -82,7 +82,6 @@ def test_names_of_files(
 OTHERS = {
     "MSCCL": '<algo name="x" nchannels="1"><gpu id="0"/></algo>',
     "rings and trees that NCCL chose": '<graphs version="1">\n <graph id="0"/></graphs>',
-    "GEXF": '<?xml version="1.0"?>\n<gexf version="1.2"><graph/></gexf>',
     "SNDlib": "?SNDlib native format; type: network; version: 1.0\nNODES (\n)",
     "Graphviz": "// a map\ndigraph G {\n  a -> b;\n}\n",
     "Pajek": '*Vertices 2\n1 "a"\n2 "b"\n*Edges\n1 2\n',

@@ -13,7 +13,6 @@ _MANY = (
         r"<graphs\b[^>]*>\s*<graph\b",
         "the rings and trees that NCCL chose; NCCL_TOPO_DUMP_FILE writes the topology",
     ),
-    (r"<gexf\b", "a graph in GEXF; write it as GraphML"),
     (r"sndlib\.zib\.de|\A\s*\?SNDlib", "a network of SNDlib; convert it to GraphML"),
     (
         r"(?i)\A(?:\s|//[^\n]*|#[^\n]*|/\*[\s\S]*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[{]*\{",
