@@ -24,14 +24,15 @@ GML = """graph [
 GEXF = """<gexf xmlns="http://gexf.net/1.3" version="1.3"><graph>
  <attributes class="node"><attribute id="0" title="role"><default>host</default></attribute>
  </attributes>
- <attributes class="edge"><attribute id="0" title="rate"/><attribute id="1" title="delay"/>
+ <attributes class="edge"><attribute id="0" title="rate"><default>40G</default></attribute>
+  <attribute id="1" title="delay"/>
   <attribute id="2" title="rate_back"/><attribute id="3" title="loss"/></attributes>
  <nodes><node id="x" label="a"/><node id="y" label="b"/>
   <node id="z" label="s"><attvalues><attvalue for="0" value="switch"/></attvalues></node></nodes>
  <edges>
   <edge source="x" target="z"><attvalues>
    <attvalue for="0" value="10G"/><attvalue for="1" value="2us"/></attvalues></edge>
-  <edge source="z" target="y"><attvalues><attvalue for="0" value="40G"/>
+  <edge source="z" target="y"><attvalues>
    <attvalue for="2" value="20G"/><attvalue for="3" value="1%"/></attvalues></edge>
  </edges></graph></gexf>
 """

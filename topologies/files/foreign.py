@@ -147,6 +147,8 @@ class _Words:
             attributes["role"] = HOST if _plain(values[role]) in _HOSTS else SWITCH
             if role != "role":
                 self.used["role"][role] += 1
+        elif "role" in attributes:  # ours, maybe in capitals
+            attributes["role"] = attributes["role"].strip().lower()
         if label := values.get("label", values.get("name", "")):
             attributes["label"] = _readable(label)
         if not attributes.get("label"):
