@@ -99,6 +99,7 @@ OTHERS = {
     "P4 program": '{"program": "x.p4", "header_types": [], "headers": []}',
     "Cytoscape": '{"elements": {"nodes": [{"data": {"id": "a"}}], "edges": []}}',
     "Containerlab": "name: x\ntopology:\n  nodes:\n    a: {kind: linux}\n",
+    "nvidia-smi topo -m": "\t\x1b[4mGPU0\tGPU1\tCPU Affinity\x1b[0m\nGPU0\t X \tNV12\t0-31\n",
     "Mininet": "#!/usr/bin/python\nfrom mininet.topo import Topo\n",
 }
 """Files of others' forms, and a word of the message about each."""
