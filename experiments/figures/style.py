@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ringleaf.core.disk import write_bytes
 from ringleaf.core.plain_matplotlib import load_matplotlib, plain_settings
 from ringleaf.experiments.figures.fonts import embedding
-from ringleaf.experiments.records.folder import claim_figure, write_bytes
+from ringleaf.experiments.records.folder import claim_figure
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from ringleaf.core.disk import write_bytes
 from ringleaf.core.packing import without_packing
-from ringleaf.experiments.records.folder import RunFolder, write_bytes
+from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.topologies.files.reading import read_bytes
 from ringleaf.topologies.registry import TOPOLOGIES, is_file
 
