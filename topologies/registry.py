@@ -6,6 +6,7 @@ package.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -109,6 +110,12 @@ def _check_name(name: str) -> None:
     Raises:
         ConfigError: If it does not; a text like a file's name is taken for one.
     """
+    family, sizes = re.findall(r"\A(\w*)\W*(.*)", name, re.ASCII | re.DOTALL)[0]
+    if "=" in sizes and family in TOPOLOGIES:
+        comma = ",".join(re.findall(r"\w+=[\w.]+", sizes, re.ASCII))
+        raise ConfigError(
+            f"topology: sizes stand after commas, got {name!r:.80}; write {family},{comma:.60}"
+        )
     stem, dot, suffix = name.rpartition(".")
     if stem and dot and suffix.isalnum() and not suffix.isdecimal() and name not in TOPOLOGIES:
         kinds = ", ".join(f"*{each}" for each in ENDINGS)
