@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 from pathlib import Path
 
 import pytest
 
-from ringleaf.core.disk import naming
+from ringleaf.core.disk import naming, write_text
 from ringleaf.networks.traces.manifest import ARRIVALS
 from ringleaf.networks.traces.pcap_write import PcapWriter
 from ringleaf.networks.traces.writer import TraceWriter
@@ -24,6 +25,30 @@ def test_an_error_without_a_name_gets_one_and_others_keep_theirs() -> None:
     assert caught.value.errno == errno.ENOSPC
     with pytest.raises(OSError, match=r"'b\.pcap'"), naming(Path("a.pcap")):
         raise OSError(errno.EACCES, "Permission denied", "b.pcap")
+
+
+@needs_full
+def test_a_device_is_written_and_stays_one() -> None:
+    with pytest.raises(OSError, match="'/dev/full'"):
+        write_text(FULL, "text")
+    assert FULL.is_char_device()
+
+
+def test_a_pipe_is_written_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(pipe, "text")
+    assert os.read(reader, 10) == b"text"
+    os.close(reader)
+    assert pipe.is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_an_error_has_the_name_that_was_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        write_text(tmp_path / "none" / "a.csv", "text")
+    assert (caught.value.filename, caught.value.filename2) == (str(tmp_path / "none/a.csv"), None)
 
 
 @needs_full

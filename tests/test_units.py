@@ -30,6 +30,9 @@ from ringleaf.errors import ConfigError
         ("100MB", 10**8),
         ("1kB", 1000),
         ("0.5K", 512),
+        ("1e6", 10**6),
+        ("2.5E+3", 2500),
+        ("1e1K", 10240),
     ],
 )
 def test_sizes(text: str, size_bytes: int) -> None:
@@ -69,7 +72,10 @@ def test_counts_of_other_nouns(count: float, noun: str, form: str, text: str) ->
         ("1.5", "size: must be a whole number of bytes, got '1.5'"),
         ("096", "size: not understood, got '096'; write it like 4MiB, 64K or 512"),
         ("4 iB", "size: not understood, got '4 iB'"),
-        ("1e6", "size: not understood, got '1e6'"),
+        ("1e", "size: not understood, got '1e'"),
+        ("1e100", "size: not understood, got '1e100'"),
+        ("1e-3", "size: must be a whole number of bytes, got '1e-3'"),
+        ("1e99", "size: must be at most 1152921504606846976, got '1e99'"),
     ],
 )
 def test_sizes_that_may_mean_something_else_are_refused(text: str, message: str) -> None:
@@ -86,6 +92,8 @@ def test_sizes_that_may_mean_something_else_are_refused(text: str, message: str)
         ("10Gb/s", 10**10),
         ("2.5T", 25 * 10**11),
         ("7", 7),
+        ("100e9", 10**11),
+        ("1e2 Gbps", 10**11),
     ],
 )
 def test_rates(text: str, rate_bps: int) -> None:
@@ -109,7 +117,8 @@ def test_rates_that_may_mean_something_else_are_refused(text: str, message: str)
 
 
 @pytest.mark.parametrize(
-    ("text", "time_ps"), [("0", 0), ("1us", 10**6), ("1 µs", 10**6), ("0.5ms", 5 * 10**8)]
+    ("text", "time_ps"),
+    [("0", 0), ("1us", 10**6), ("1 µs", 10**6), ("0.5ms", 5 * 10**8), ("1e-6s", 10**6)],
 )
 def test_times(text: str, time_ps: int) -> None:
     assert parse_time(text) == time_ps

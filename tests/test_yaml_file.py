@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.core.yaml_file import MOST_BYTES, read_yaml
+from ringleaf.core.yaml_file import MOST_BYTES, parse_yaml, read_yaml
 from ringleaf.errors import ConfigError
 
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -26,6 +26,10 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: 2001-99-99", "not YAML: month must be in"),
         (f"a: {'9' * 5000}", "a number has at most 100 digits, got 5000"),
         (f"a: [0x{'f' * 4000}]", "a number has at most 100 digits, got 4002"),
+        ("a: 010", "a number has no 0 before it and no colon, got 010, which .* of base 8"),
+        ("a: [-0_7]", "a number has no 0 before it and no colon, got -0_7, which .* of base 8"),
+        ("a: 1:30", "a number has no 0 before it and no colon, got 1:30, which .* of base 60"),
+        ("a: 1:30.5", "a number has no 0 before it and no colon, got 1:30.5, .* of base 60"),
         ("a: \xff\0", "not YAML: "),
         ("#" * (MOST_BYTES + 1), "at most 1048576 bytes, got more"),
     ],
@@ -35,6 +39,14 @@ def test_hostile_text_is_refused(text: str, message: str, tmp_path: Path) -> Non
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(ConfigError, match=rf"spec .*spec\.yaml: {message}"):
         read_yaml(path, "spec")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0", 0), ("-0", 0), ("00.5", 0.5), ("0x10", 16), ("'010'", "010"), ("'1:30'", "1:30")],
+)
+def test_numbers_are_what_people_take_them_for(text: str, value: object) -> None:
+    assert parse_yaml(f"a: {text}".encode(), "spec") == {"a": value}
 
 
 def test_aliases_that_are_few_are_written_out(tmp_path: Path) -> None:

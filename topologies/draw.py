@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
-from ringleaf.core.disk import naming
+from ringleaf.core.disk import write_bytes
 from ringleaf.core.plain_matplotlib import plain_settings
 from ringleaf.core.units import format_count, format_rate
 from ringleaf.core.wrapping import wrapped
@@ -123,8 +123,7 @@ def draw(
         )
         data = io.BytesIO()  # matplotlib makes other errors of a disk's while it writes to a file
         figure.savefig(data, format=ending, dpi=DOTS_PER_INCH, metadata=dates[ending])
-    with naming(Path(path)):
-        Path(path).write_bytes(data.getvalue())
+    write_bytes(Path(path), data.getvalue())
 
 
 def make_figure(

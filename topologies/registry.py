@@ -6,6 +6,7 @@ package.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ from ringleaf.topologies.machine import KEYS, Inside, read_inside
 from ringleaf.topologies.wiring import count_machines
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import networkx as nx
 
 TOPOLOGIES: Registry[Family] = Registry(
@@ -107,6 +110,12 @@ def _check_name(name: str) -> None:
     Raises:
         ConfigError: If it does not; a text like a file's name is taken for one.
     """
+    family, sizes = re.findall(r"\A(\w*)\W*(.*)", name, re.ASCII | re.DOTALL)[0]
+    if "=" in sizes and family in TOPOLOGIES:
+        comma = ",".join(re.findall(r"\w+=[\w.]+", sizes, re.ASCII))
+        raise ConfigError(
+            f"topology: sizes stand after commas, got {name!r:.80}; write {family},{comma:.60}"
+        )
     stem, dot, suffix = name.rpartition(".")
     if stem and dot and suffix.isalnum() and not suffix.isdecimal() and name not in TOPOLOGIES:
         kinds = ", ".join(f"*{each}" for each in ENDINGS)
@@ -117,17 +126,19 @@ def _check_name(name: str) -> None:
     choose("topology", "name", name, TOPOLOGIES)
 
 
-def parse(text: str) -> ParsedName:
+def parse(text: str, copy: Path | None = None) -> ParsedName:
     """Parse a text like `fattree,k=4` or `leafspine,leaves=8,node=8xh100,host_rate=25G,delay=2us`.
 
     Rates and delays after a file's name are those of its links that have none of their own. It may
-    also be followed by some of `attributes.READING`: `routers.graphml,hosts=each`.
+    also be followed by some of `attributes.READING`: `routers.graphml,hosts=each`. A `copy` is read
+    in place of the file, and may have commas in its name.
 
     Raises:
         ConfigError: If a name, key or value is not valid, or a file is wrong.
         TopologyError: If there can be no such network as a file describes.
     """
     name, *options = (part.strip() for part in text.strip().removesuffix(",").split(","))
+    name = name if copy is None else f"{copy.parent}/{copy.name}"
     if not is_file(name):
         _check_name(name)
     sizes: dict[str, int] = {}
@@ -167,6 +178,7 @@ def build(
     rate_bps: float = 100e9,
     delay_ps: int = PS_PER_US,
     hosts: int | None = None,
+    copy: Path | None = None,
 ) -> nx.Graph[str]:
     """Return the topology that `text` describes.
 
@@ -178,12 +190,13 @@ def build(
         rate_bps: Rate of every link and direction.
         delay_ps: Propagation delay of every link.
         hosts: Hosts that must find room.
+        copy: A copy of the file that `text` names, which is read in its place.
 
     Raises:
         ConfigError: If `text` is not understood.
         TopologyError: If there is no such instance, or it is too small.
     """
-    spec = parse(text)
+    spec = parse(text, copy)
     family = find_family(spec)
     sizes = _sizes(text, spec, hosts)
     graph = family.generate(**sizes, **_links(spec.links, int(rate_bps), delay_ps))

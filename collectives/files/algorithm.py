@@ -10,6 +10,7 @@ from ringleaf.collectives.algorithm import Algorithm, Request
 from ringleaf.collectives.cost import Cost
 from ringleaf.collectives.files.format import MOST_BYTES, Loaded, ScheduleSource
 from ringleaf.collectives.files.registry import find_format
+from ringleaf.core.files import read_input
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, ScheduleError
 
@@ -56,15 +57,14 @@ def _read(path: Path, text: str) -> Algorithm:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = read_input(path, MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # the latter of a name with a zero in it
         problem = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"schedule: can't read, got {str(path)!r}: {problem}") from error
     if len(data) > MOST_BYTES:
         raise ConfigError(f"{path}: must have at most {MOST_BYTES} bytes, got more")
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ScheduleError(f"{path}: must be text in UTF-8, got {error.reason}") from None
 

@@ -16,7 +16,7 @@ FILES = ", ".join(f"*.{suffix}" for suffix in FORMATS)
 
 def names_file(name: str) -> bool:
     """Return whether the name of an algorithm is that of a file: it has a format's suffix."""
-    return Path(name).suffix[1:] in FORMATS
+    return Path(name).suffix[1:].lower() in FORMATS
 
 
 def find_format(path: Path, where: str) -> ScheduleFormat:
@@ -25,7 +25,7 @@ def find_format(path: Path, where: str) -> ScheduleFormat:
     Raises:
         ConfigError: If there is no such format; the message names those that there are.
     """
-    suffix = path.suffix[1:]
+    suffix = path.suffix[1:].lower()
     if not suffix:
         valid = ", ".join(FORMATS)
         raise ConfigError(f"{where}: needs a suffix, got {str(path)!r}; valid: {valid}")

@@ -9,7 +9,8 @@
 
 The first comment may be missing, and any of its facts: there is one rank more than the largest
 number, and likewise for chunks; the root is 0 and the collective allreduce. Other lines that begin
-with `#` are comments.
+with `#` are comments. Cells may also be separated by semicolons or tabs, and comments be in quotes
+or have empty cells after them, as spreadsheets write tables.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ringleaf.collectives.files.format import (
     ScheduleSource,
 )
 from ringleaf.collectives.schedule import Aggregate, Op, Schedule, Transfer
+from ringleaf.core.files import separator
 from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
@@ -36,7 +38,7 @@ MOST_ROWS = 4_000_000
 
 _MOST = (1 << 31, MOST_RANKS - 1, MOST_RANKS - 1, MOST_CELLS - 1)  # of step, src, dst, chunk
 
-_FACTS = re.compile(r"#\s*schedule:(.*)")
+_FACTS = re.compile(r"#\s*schedule:(.*)", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,10}")
 
 
@@ -57,18 +59,19 @@ def read(text: str, where: str) -> ScheduleSource:
         ScheduleError: If a line is no row; the message names it.
     """
     facts, rows, lines = _Facts(), list[Transfer](), list[int]()
-    awaited, step = True, 0
+    awaited, step, between = True, 0, ","
     for number, line in enumerate(text.splitlines(), 1):
         at = f"{where}: line {number}"
-        if line.startswith("#"):
-            _read_facts(facts, line, at)
+        if line.lstrip('"').startswith("#"):
+            _read_facts(facts, line.strip('",;\t '), at)
         elif not line.strip():
             continue
         elif awaited:
-            _check_header(line, at)
+            between = separator(line)
+            _check_header(line, between, at)
             awaited = False
         else:
-            row = _row(line, at)
+            row = _row(line, between, at)
             if row.step < step:
                 raise ScheduleError(f"{at}: step must be {step} or more, got {row.step}")
             step = row.step
@@ -104,21 +107,21 @@ def _read_facts(facts: _Facts, line: str, at: str) -> None:
                 )
 
 
-def _check_header(line: str, at: str) -> None:
-    if _fields(line, at) != HEADER:
+def _check_header(line: str, between: str, at: str) -> None:
+    if [name.lower() for name in _fields(line, between, at)] != HEADER:
         raise ScheduleError(f"{at}: header must be {','.join(HEADER)!r}, got {line!r:.80}")
 
 
-def _fields(line: str, at: str) -> list[str]:
+def _fields(line: str, between: str, at: str) -> list[str]:
     try:
-        [fields] = csv.reader([line], strict=True)
+        [fields] = csv.reader([line], strict=True, delimiter=between)
     except csv.Error as error:
         raise ScheduleError(f"{at}: not CSV: {error}, got {line!r:.80}") from None
     return [field.strip() for field in fields]
 
 
-def _row(line: str, at: str) -> Transfer:
-    fields = _fields(line, at)
+def _row(line: str, between: str, at: str) -> Transfer:
+    fields = _fields(line, between, at)
     if len(fields) != len(HEADER):
         raise ScheduleError(
             f"{at}: must have {format_count(len(HEADER), 'field')} ({', '.join(HEADER)}), got "
@@ -130,9 +133,10 @@ def _row(line: str, at: str) -> Transfer:
     )
     if src == dst:
         raise ScheduleError(f"{at}: src and dst must differ, got {src} and {dst}")
-    if fields[4] not in ("reduce", "copy"):
+    op = fields[4].lower()
+    if op not in ("reduce", "copy"):
         raise ScheduleError(f"{at}: op must be reduce or copy, got {fields[4]!r:.40}")
-    return Transfer(step, src, dst, chunk, Op(fields[4]))
+    return Transfer(step, src, dst, chunk, Op(op))
 
 
 def _number(text: str, name: str, most: int, at: str) -> int:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ringleaf.core.disk import write_text
 from ringleaf.experiments.runs.console import Debug, guard, say
 
 
@@ -31,5 +32,5 @@ def dissector_command(
     if out is None:
         say(text.rstrip())
     else:
-        out.write_text(text, encoding="utf-8")
+        write_text(out, text)
         say(str(out))

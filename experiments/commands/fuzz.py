@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringleaf.core.disk import write_text
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import FAILURE, Debug, guard, say
@@ -176,7 +177,7 @@ def _show(program: Program, disagreement: Disagreement, options: FuzzOptions, em
     emit(f"# its walk: ringleaf trace {options.program} --port {port} --packet {data.hex()}")
     if options.keep is not None:
         options.keep.parent.mkdir(parents=True, exist_ok=True)
-        options.keep.write_text(text, encoding="utf-8")
+        write_text(options.keep, text)
         emit(f"# kept: {options.keep}")
 
 

@@ -16,6 +16,7 @@ import typer
 from ringleaf.collectives.files.registry import find_format
 from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS
 from ringleaf.core import interrupts
+from ringleaf.core.disk import write_text
 from ringleaf.core.units import (
     PS_PER_S,
     PS_PER_US,
@@ -176,6 +177,6 @@ def _shown(line: Progress, limit_s: float, best: list[SynthesisPlan]) -> Iterato
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     except OSError as error:
         raise ConfigError(f"out: can't write, got {str(path)!r}: {error.strerror}") from error

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from ringleaf.core.disk import write_text
 from ringleaf.core.plain_matplotlib import load_matplotlib
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.records.folder import write_text
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import options_of

@@ -12,6 +12,7 @@ import typer
 from ringleaf.collectives.files.registry import find_format
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.collectives.wires import Network
+from ringleaf.core.disk import write_text
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.spec.kinds import whole_number
@@ -90,6 +91,6 @@ def _network(spec: NetworkSpec, ranks: int | None) -> Network:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     except OSError as error:
         raise ConfigError(f"export: can't write, got {str(path)!r}: {error.strerror}") from error

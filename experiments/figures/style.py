@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ringleaf.core.disk import write_bytes
 from ringleaf.core.plain_matplotlib import load_matplotlib, plain_settings
 from ringleaf.core.undocumented import without_properties
 from ringleaf.experiments.figures.fonts import embedding, fonts_as_settled
-from ringleaf.experiments.records.folder import claim_figure, write_bytes
+from ringleaf.experiments.records.folder import claim_figure
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis

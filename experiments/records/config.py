@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import ringleaf
+from ringleaf.core.disk import write_text
 from ringleaf.core.installed import version_of
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.records.folder import CONFIG, SUMMARY, write_text
+from ringleaf.experiments.records.folder import CONFIG, SUMMARY
 
 SCHEMA_VERSION = 2
 LOG = "log.txt"

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Self
 
-from ringleaf.core.disk import naming
+from ringleaf.core.disk import write_text
 from ringleaf.errors import BackendError, ConfigError, ScheduleError, TopologyError
 from ringleaf.experiments.records.lock import Lock, check_free
 
@@ -84,24 +84,6 @@ def check_written(path: Path) -> None:
             f"run directory: no summary.json in it, got {str(path)!r}; "
             "name a folder that a run has written"
         )
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file completely, or leave the existing one as it is."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file of bytes completely, or leave the existing one as it is."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with naming(path):
-            part.write_bytes(data)
-            part.replace(path)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
-        raise
 
 
 def check_own(path: Path, names: Iterable[str] = COMMON, *, is_sweep: bool = False) -> None:

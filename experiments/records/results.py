@@ -15,13 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ringleaf.core.disk import write_text
 from ringleaf.core.units import format_size
 from ringleaf.experiments.records import drops, link_use
 from ringleaf.experiments.records.columns import Column
 from ringleaf.experiments.records.config import SCHEMA_VERSION, write_json
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
-from ringleaf.experiments.records.folder import ROWS, SUMMARY, RunFolder, write_text
+from ringleaf.experiments.records.folder import ROWS, SUMMARY, RunFolder
 from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.tracks import Track, as_chrome, file_of

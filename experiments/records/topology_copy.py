@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from ringleaf.core.disk import write_bytes
 from ringleaf.core.packing import without_packing
-from ringleaf.experiments.records.folder import RunFolder, write_bytes
+from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.topologies.files.reading import read_bytes
 from ringleaf.topologies.registry import TOPOLOGIES, is_file
 
@@ -21,11 +22,11 @@ def keep_topology(topo: str, folder: RunFolder) -> None:
         folder.keep(partial(write_bytes, copy, read_bytes(name)), copy)
 
 
-def kept_topology(topo: str, folder: Path) -> str:
-    """Return the text that builds a run's topology, from the copy if there is one."""
-    name, comma, rest = topo.partition(",")
+def kept_topology(topo: str, folder: Path) -> Path | None:
+    """Return the copy of a run's topology, if there is one."""
+    name, _, _ = topo.partition(",")
     copy = _copy(name, folder)
-    return f"{copy}{comma}{rest}" if name not in TOPOLOGIES and copy.is_file() else topo
+    return copy if name not in TOPOLOGIES and copy.is_file() else None
 
 
 def has_changed(topo: str, folder: Path) -> bool:

@@ -174,7 +174,7 @@ def _report(error: BaseException) -> int:
 
 def _name_file(error: OSError) -> str:
     what = "output" if error.filename is None else str(error.filename)
-    return f"{what}: can't be read or written: {error.strerror or error}"
+    return f"{what}: can't be read or written, got {error.strerror or error}; name another"
 
 
 def complain(message: str) -> None:

@@ -8,13 +8,14 @@ from functools import partial
 from pathlib import Path
 from zipfile import BadZipFile
 
+from ringleaf.core.disk import write_text
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.sheet import given_to, in_column_of
 from ringleaf.experiments.figures.style import SUFFIXES, matplotlib_style
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.pages.report import render
 from ringleaf.experiments.records.config import read_given, read_json, read_summary
-from ringleaf.experiments.records.folder import CONFIG, PLAN, REPORT, SPEC, write_text
+from ringleaf.experiments.records.folder import CONFIG, PLAN, REPORT, SPEC
 from ringleaf.experiments.records.results import Results
 from ringleaf.experiments.runs import sweep_files
 from ringleaf.experiments.runs.request import kind_named

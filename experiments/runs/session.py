@@ -11,10 +11,11 @@ from typing import Any
 import yaml
 
 from ringleaf.core.compiling import working_s
+from ringleaf.core.disk import write_text
 from ringleaf.experiments.estimates.estimate import note_start
 from ringleaf.experiments.records.columns import letters
 from ringleaf.experiments.records.config import ASIDE, versions, write_config, write_log
-from ringleaf.experiments.records.folder import REPORT, SPEC, RunFolder, write_text
+from ringleaf.experiments.records.folder import REPORT, SPEC, RunFolder
 from ringleaf.experiments.records.results import Results, keep_timeline, write_rows
 from ringleaf.experiments.records.table import RunTable
 from ringleaf.experiments.records.topology_copy import keep_topology

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from ringleaf.core.disk import write_text
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.config import read_given, read_json, read_summary
-from ringleaf.experiments.records.folder import PLAN, REPORT, SUMMARY, write_text
+from ringleaf.experiments.records.folder import PLAN, REPORT, SUMMARY
 from ringleaf.experiments.records.results import as_csv
 from ringleaf.experiments.runs import sweep_report
 from ringleaf.experiments.runs.kind import SweepFigure

@@ -92,14 +92,18 @@ class MakeNetwork(Protocol):
     ) -> Network: ...
 
 
-def build_topology(topo: str, *, rate_bps: int, delay_ps: int, hosts: int | None) -> nx.Graph[str]:
+def build_topology(
+    topo: str, *, rate_bps: int, delay_ps: int, hosts: int | None, copy: Path | None = None
+) -> nx.Graph[str]:
     """Return the topology, without the hosts beyond those asked for.
+
+    Of a topology that is a file, a `copy` is read in its place.
 
     Raises:
         ConfigError: If its name or parameters are not understood.
         TopologyError: If there is no such instance.
     """
-    graph = registry.build(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
+    graph = registry.build(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts, copy=copy)
     return graph if hosts is None else keep_hosts(graph, hosts)
 
 

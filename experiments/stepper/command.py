@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringleaf.core.disk import write_text
 from ringleaf.core.extras import require
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import Debug, guard, say
@@ -73,7 +74,7 @@ def _write_page(story: Story, path: Path) -> None:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(story), encoding="utf-8")
+        write_text(path, render(story))
     except OSError as error:
         raise ConfigError(
             f"step: can't write the page, got {str(path)!r}: {error.strerror}"

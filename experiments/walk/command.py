@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.disk import write_text
 from ringleaf.core.shipped import built_program, built_programs
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.walk.packets import names_capture, read_packet
@@ -58,7 +59,7 @@ def run(options: TraceOptions, emit: Callable[[str], None]) -> None:
     seen = walk(switch, port, data)
     if options.html is not None:
         options.html.parent.mkdir(parents=True, exist_ok=True)
-        options.html.write_text(render(seen, story), encoding="utf-8")
+        write_text(options.html, render(seen, story))
     if options.as_json:
         emit(json.dumps(as_record(seen), indent=2))
         return

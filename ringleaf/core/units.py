@@ -23,7 +23,9 @@ MOST_BPS = 10**15
 
 _BINARY = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_NUMBER = r"(?:0|[1-9]\d*)(?:\.\d+)?"  # not 096, the end of a 4,096 that is taken for a list
+_NUMBER = r"(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d{1,2})?"
+"""Not 096, the end of a 4,096 that is taken for a list."""
+
 _TIME_PS = {"ps": 1, "ns": PS_PER_NS, "us": PS_PER_US, "ms": PS_PER_MS, "s": PS_PER_S}
 
 
@@ -48,7 +50,7 @@ def _at_most(where: str, text: str, value: int, most: int) -> int:
 
 
 def parse_size(text: str, where: str = "size") -> int:
-    """Bytes of `4MiB`, `64K` (as nccl-tests, 1024), `100MB` (10^6) or `512`.
+    """Bytes of `4MiB`, `64K` (as nccl-tests, 1024), `100MB` (10^6), `1e6` or `512`.
 
     Raises:
         ConfigError: If it is not understood, says bits (`Mb`), is not a whole number of bytes, or

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.files import read_input
 from ringleaf.errors import ConfigError
 
 MOST_BYTES = 1 << 20  # which take seconds to read
@@ -14,7 +16,8 @@ MOST_VALUES = 500_000  # aliases written out: nine lines of YAML can be a billio
 DEEPEST = 50
 MOST_DIGITS = 100  # of a whole number: Python can't write one of thousands, hexadecimal ones too
 
-_INTEGER = "tag:yaml.org,2002:int"
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_OF_ANOTHER_BASE = re.compile(r"[-+]?(?:0[\d_]+|.*:.*)", re.ASCII)
 _MERGE = "<<"
 
 Construct = Callable[[Any, Any], Any]
@@ -36,8 +39,7 @@ def read_yaml(path: Path, what: str) -> Any:
     """
     where = f"{what} {path}"
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = read_input(path, MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # the latter of a name with a zero in it
         problem = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{what}: can't read, got {str(path)!r}: {problem}") from error
@@ -91,10 +93,8 @@ def _size(node: Any, known: dict[int, int | None], depth: int, where: str) -> in
     if depth > DEEPEST:
         raise _too_much(where)
     if not isinstance(node.value, list):
-        if node.tag == _INTEGER and len(node.value) > MOST_DIGITS:
-            raise ConfigError(
-                f"{where}: a number has at most {MOST_DIGITS} digits, got {len(node.value)}"
-            )
+        if node.tag in _NUMBERS:
+            _check_number(node.value, where)
         return 1
     if id(node) in known:
         size = known[id(node)]
@@ -107,6 +107,17 @@ def _size(node: Any, known: dict[int, int | None], depth: int, where: str) -> in
     size = 1 + sum(_size(part, known, depth + 1, where) for part in parts)
     known[id(node)] = size
     return size
+
+
+def _check_number(text: str, where: str) -> None:
+    """See to it that a number is what people take it for: YAML has 010 as 8, and 1:30 as 90."""
+    if len(text) > MOST_DIGITS:
+        raise ConfigError(f"{where}: a number has at most {MOST_DIGITS} digits, got {len(text)}")
+    if _OF_ANOTHER_BASE.fullmatch(text):
+        raise ConfigError(
+            f"{where}: a number has no 0 before it and no colon, got {text}, which YAML takes for "
+            f"one of base {60 if ':' in text else 8}; write it without, or in quotes"
+        )
 
 
 def _check_names(items: list[Any], where: str) -> None:

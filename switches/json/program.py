@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ringleaf.core.files import read_input
 from ringleaf.errors import ConfigError
 from ringleaf.switches.json.compatibility import complete
 from ringleaf.switches.json.consistency import check_source
 from ringleaf.switches.json.expressions import ExpressionReader, Json, number_of, where_of
 from ringleaf.switches.json.externs import read_digests, read_meters, read_profiles, selectors
-from ringleaf.switches.json.form import read_json
+from ringleaf.switches.json.form import MOST_BYTES, read_json
 from ringleaf.switches.json.headers import HeaderReader
 from ringleaf.switches.json.parser import ParserReader
 from ringleaf.switches.json.psa import PsaExpressions, add_structs, architecture_of
@@ -49,7 +50,7 @@ def load_source(path: Path) -> ProgramSource:
         ConfigError: If it can't be read, is not BMv2 JSON, or uses unsupported features.
     """
     try:
-        text = path.read_bytes()
+        text = read_input(path, MOST_BYTES + 1)
     except OSError as exc:
         raise ConfigError(f"{path}: can't be read: {exc.strerror}") from exc
     return parse_source(text, path)

@@ -14,11 +14,14 @@ from finsy.proto import p4i
 from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from ringleaf.core.files import read_input
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
 
 if TYPE_CHECKING:
     from finsy import P4Schema
+
+MOST_BYTES = 64 << 20
 
 UNREADABLE = (text_format.ParseError, ValueError, RecursionError)
 """The errors of protobuf for text that is not a message: also numbers too large, and bad UTF-8."""
@@ -100,9 +103,12 @@ def read_p4info(path: Path) -> Any:
     if not os.path.exists(path):
         raise ConfigError(f"{path}: no such file, got no P4Info; compile with p4c-bm2-ss")
     try:
+        data = read_input(path, MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise ConfigError(f"{path}: P4Info has at most {MOST_BYTES} bytes, got more")
         if path.suffix == ".bin":
-            return p4i.P4Info.FromString(path.read_bytes())
-        text = path.read_text()
+            return p4i.P4Info.FromString(data)
+        text = data.decode("utf-8-sig")
         if path.suffix == ".json":
             return json_format.Parse(text, p4i.P4Info(), ignore_unknown_fields=True)
         return text_format.Parse(text, p4i.P4Info(), allow_unknown_field=True)

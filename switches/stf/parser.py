@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ringleaf.core.files import read_input
 from ringleaf.errors import ConfigError, choose
 from ringleaf.switches.stf.statements import (
     AddEntry,
@@ -24,6 +25,8 @@ from ringleaf.switches.stf.statements import (
     Statement,
     Wait,
 )
+
+MOST_BYTES = 16 << 20
 
 COMMANDS = {
     # number of arguments of each; None: one or more
@@ -63,9 +66,12 @@ def read_stf(path: Path) -> list[Statement]:
         ConfigError: If it can't be read, or a line is not STF.
     """
     try:
-        text = path.read_text()
+        data = read_input(path, MOST_BYTES + 1)
+        text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{path}: can't be read: {exc}") from exc
+    if len(data) > MOST_BYTES:
+        raise ConfigError(f"{path}: must be of {MOST_BYTES} bytes at most, got more")
     return parse(text, str(path))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from ringleaf.collectives.algorithm import Request
 from ringleaf.collectives.codec import CODECS, Codec
 from ringleaf.collectives.files.algorithm import read_algorithm
 from ringleaf.collectives.files.format import MOST_RANKS
+from ringleaf.collectives.files.registry import names_file
 from ringleaf.collectives.formats.csv import read, write
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.collectives.verify import verify
@@ -45,6 +47,33 @@ def test_facts_are_counted_unless_they_are_told() -> None:
     verify(found)
     told = load("# schedule: collective=broadcast ranks=5 chunks=3 root=4\n# hello\n\n" + ROWS)
     assert (told.collective, told.ranks, told.chunks, told.root) == (Collective.BROADCAST, 5, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace(",", ";"),
+        lambda text: text.replace(",", "\t"),
+        lambda text: text.replace("step,src", "Step, SRC").replace("copy", "Copy"),
+        lambda text: "# Schedule: collective=allreduce ranks=2 chunks=2 root=0,,,,\n" + text,
+        lambda text: '"# two, by hand",,,,\n"#schedule: root=0";;;;\n' + text,
+    ],
+)
+def test_spreadsheets_write_the_same_rows(change: Callable[[str], str]) -> None:
+    found = load(change(ROWS))
+    assert (found.collective, found.ranks, found.chunks, found.root) == (
+        *(Collective.ALLREDUCE, 2, 2, 0),
+    )
+    assert found.rows == load(ROWS).rows
+
+
+@pytest.mark.parametrize("name", ["a.csv", "A.CSV"])
+def test_a_file_may_begin_with_a_mark(tmp_path: Path, name: str) -> None:
+    """Which Excel's `CSV UTF-8` does: three bytes, 239, 187 and 191."""
+    assert names_file(name)
+    path = tmp_path / name
+    path.write_bytes(b"\xef\xbb\xbf# schedule: ranks=3\n" + ROWS.encode())
+    assert read_algorithm(path).ranks == 3
 
 
 def test_it_looks_like_this() -> None:

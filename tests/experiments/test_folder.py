@@ -15,6 +15,8 @@ from fake_network import FakeConnect
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ringleaf.core import disk
+from ringleaf.core.disk import write_text
 from ringleaf.errors import BackendError, ConfigError, ScheduleError, TopologyError
 from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.records import folder
@@ -27,7 +29,6 @@ from ringleaf.experiments.records.folder import (
     claim_figure,
     listed,
     remove_earlier,
-    write_text,
 )
 from ringleaf.experiments.workloads.collective import figures
 from ringleaf.experiments.workloads.collective.results import CollectiveResults
@@ -115,7 +116,7 @@ def test_a_disk_that_fills_up_leaves_the_table(
     def emit(line: str) -> None:
         lines.append(line)
         if line.lstrip().startswith("ring"):
-            monkeypatch.setattr(folder, "write_bytes", full)
+            monkeypatch.setattr(disk, "write_bytes", full)
 
     with pytest.raises(
         BackendError, match=r"out: some files could not be written, got .*No space left"

@@ -110,11 +110,15 @@ def test_a_lossy_link_loses_and_says_so(tmp_path: Path, capsys: pytest.CaptureFi
     assert "losses of links' own" in capsys.readouterr().out
 
 
-def test_figures_are_drawn_from_the_copy(tmp_path: Path) -> None:
-    """A run directory has all that figures need, though the file is gone."""
+@pytest.mark.parametrize("name", ["run", "net.graphml-algo=ring,ps-size=16K,32K"])
+def test_figures_are_drawn_from_the_copy(tmp_path: Path, name: str) -> None:
+    """A run directory has all that figures need, though the file is gone.
+
+    Folders that no option names are called by the run's options, commas included.
+    """
     file = tmp_path / "net.graphml"
     shutil.copy(FOLDER / "degraded.graphml", file)
-    folder = tmp_path / "run"
+    folder = tmp_path / name
     package.run(topo=str(file), algo="ring", size="16K", out=folder)
     assert (folder / "topology.graphml").read_bytes() == file.read_bytes()
     file.unlink()

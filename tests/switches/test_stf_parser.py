@@ -80,3 +80,9 @@ def test_what_is_no_stf_is_refused(line: str, message: str) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.stf: can't be read"):
         read_stf(tmp_path / "none.stf")
+
+
+def test_a_file_may_begin_with_a_mark(tmp_path: Path) -> None:
+    path = tmp_path / "a.stf"
+    path.write_bytes(b"\xef\xbb\xbfwait\n")
+    assert read_stf(path) == parse("wait")

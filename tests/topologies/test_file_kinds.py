@@ -82,7 +82,6 @@ def test_names_of_files(
 OTHERS = {
     "MSCCL": '<algo name="x" nchannels="1"><gpu id="0"/></algo>',
     "rings and trees that NCCL chose": '<graphs version="1">\n <graph id="0"/></graphs>',
-    "GEXF": '<?xml version="1.0"?>\n<gexf version="1.2"><graph/></gexf>',
     "SNDlib": "?SNDlib native format; type: network; version: 1.0\nNODES (\n)",
     "Graphviz": "// a map\ndigraph G {\n  a -> b;\n}\n",
     "Pajek": '*Vertices 2\n1 "a"\n2 "b"\n*Edges\n1 2\n',
@@ -100,6 +99,7 @@ OTHERS = {
     "P4 program": '{"program": "x.p4", "header_types": [], "headers": []}',
     "Cytoscape": '{"elements": {"nodes": [{"data": {"id": "a"}}], "edges": []}}',
     "Containerlab": "name: x\ntopology:\n  nodes:\n    a: {kind: linux}\n",
+    "nvidia-smi topo -m": "\t\x1b[4mGPU0\tGPU1\tCPU Affinity\x1b[0m\nGPU0\t X \tNV12\t0-31\n",
     "Mininet": "#!/usr/bin/python\nfrom mininet.topo import Topo\n",
 }
 """Files of others' forms, and a word of the message about each."""

@@ -21,6 +21,21 @@ GML = """graph [
   edge [ source 4 target 5 rate "40G" rate_back "20G" loss "1%" ]
 ]
 """
+GEXF = """<gexf xmlns="http://gexf.net/1.3" version="1.3"><graph>
+ <attributes class="node"><attribute id="0" title="role"><default>host</default></attribute>
+ </attributes>
+ <attributes class="edge"><attribute id="0" title="rate"><default>40G</default></attribute>
+  <attribute id="1" title="delay"/>
+  <attribute id="2" title="rate_back"/><attribute id="3" title="loss"/></attributes>
+ <nodes><node id="x" label="a"/><node id="y" label="b"/>
+  <node id="z" label="s"><attvalues><attvalue for="0" value="switch"/></attvalues></node></nodes>
+ <edges>
+  <edge source="x" target="z"><attvalues>
+   <attvalue for="0" value="10G"/><attvalue for="1" value="2us"/></attvalues></edge>
+  <edge source="z" target="y"><attvalues>
+   <attvalue for="2" value="20G"/><attvalue for="3" value="1%"/></attvalues></edge>
+ </edges></graph></gexf>
+"""
 NODE_LINK = """{"nodes": [{"label": "a", "role": "host"}, {"label": "b", "role": "host"},
  {"label": "s", "role": "switch"}],
  "links": [{"source": 0, "target": 2, "rate": "10G", "delay": "2us"},
@@ -45,6 +60,10 @@ def test_edgelist(tmp_path: Path) -> None:
 
 def test_gml(tmp_path: Path) -> None:
     check(tmp_path, "n.gml", GML)
+
+
+def test_gexf(tmp_path: Path) -> None:
+    check(tmp_path, "n.gexf", GEXF)
 
 
 def test_nodelink(tmp_path: Path) -> None:

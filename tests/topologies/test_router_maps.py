@@ -258,6 +258,16 @@ def as_graphml(drawn: Map, folder: Path) -> str:
     return str(folder / "m.graphml")
 
 
+def as_gexf(drawn: Map, folder: Path) -> str:
+    graph: nx.MultiGraph[int] = nx.MultiGraph()
+    for number, label in enumerate(drawn.labels):
+        graph.add_node(number, label=label, hyperedge=int(number in drawn.hyper))
+    for edge in drawn.edges:
+        graph.add_edge(edge.a, edge.b, **drawn.attributes(edge))
+    nx.write_gexf(graph, folder / "m.gexf")
+    return str(folder / "m.gexf")
+
+
 def as_gml(drawn: Map, folder: Path) -> str:
     lines = ["graph [", '  Network "Somewhere"']
     for number, label in enumerate(drawn.labels):
@@ -289,7 +299,7 @@ def as_json(drawn: Map, folder: Path) -> str:
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(maps(), st.sampled_from([as_graphml, as_gml, as_json]))
+@given(maps(), st.sampled_from([as_graphml, as_gexf, as_gml, as_json]))
 def test_every_map_loads_with_one_option(
     tmp_path: Path, drawn: Map, write: Callable[[Map, Path], str]
 ) -> None:

@@ -319,3 +319,12 @@ def test_networks_that_p4_utils_keeps(tmp_path: Path) -> None:
     first, last = (link(graph, *ends) for ends in (("h0", "s0"), ("s0", "s1")))
     assert (first.rate_bps, first.delay_ps, first.loss) == (10**7, 2 * 10**9, 0.01)
     assert last.rate_bps == 2_500_000
+
+
+def test_our_own_roles_may_be_in_capitals() -> None:
+    nodes = (
+        NodeRow("a", FileRow(1, {"role": "Host"})),
+        NodeRow("b", FileRow(2, {"role": "SWITCH"})),
+    )
+    rows = translate(NetworkRows(nodes, (), FileRow(1, {})), "topology n.json")
+    assert [each.row.values["role"] for each in rows.nodes] == ["host", "switch"]

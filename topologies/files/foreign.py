@@ -45,7 +45,7 @@ _LOOKS = (
     *("id", "key", "label", "name", "description", "note", "comment", "url", "desc", "group"),
     *("x", "y", "z", "pos", "position", "latitude", "longitude", "lat", "lon", "lng"),
     *("color", "colour", "fill", "style", "shape", "size", "width", "height", "graphics", "icon"),
-    *("country", "city", "linklabel", "linknote", "linktype", "hyperedge"),
+    *("country", "city", "linklabel", "linknote", "linktype", "hyperedge", "networkxkey"),
 )
 """Names that change no result; without what is no letter or digit."""
 
@@ -147,6 +147,8 @@ class _Words:
             attributes["role"] = HOST if _plain(values[role]) in _HOSTS else SWITCH
             if role != "role":
                 self.used["role"][role] += 1
+        elif "role" in attributes:  # ours, maybe in capitals
+            attributes["role"] = attributes["role"].strip().lower()
         if label := values.get("label", values.get("name", "")):
             attributes["label"] = _readable(label)
         if not attributes.get("label"):

@@ -13,7 +13,6 @@ _MANY = (
         r"<graphs\b[^>]*>\s*<graph\b",
         "the rings and trees that NCCL chose; NCCL_TOPO_DUMP_FILE writes the topology",
     ),
-    (r"<gexf\b", "a graph in GEXF; write it as GraphML"),
     (r"sndlib\.zib\.de|\A\s*\?SNDlib", "a network of SNDlib; convert it to GraphML"),
     (
         r"(?i)\A(?:\s|//[^\n]*|#[^\n]*|/\*[\s\S]*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[{]*\{",
@@ -53,6 +52,10 @@ _MANY = (
     (r"<platform_description\b", "a platform of SimGrid before 3.0; simgrid_update_xml renews it"),
     (r'\A\s*\{[^{}\[]*"children"\s*:\s*\[', "NetworkX's tree JSON; write nx.node_link_data"),
     (r"(?m)^topology:\s*\n\s+(?:nodes|kinds|links|defaults):", "a lab of Containerlab"),
+    (
+        r"\A\W*(?:\[4m\s*)?GPU0\s[^\n]*\n\W*GPU0\s+X\s",
+        "the table of nvidia-smi topo -m; NCCL_TOPO_DUMP_FILE writes the topology",
+    ),
     (r"(?m)^\s*(?:from|import) mininet\b", "a script of Mininet"),
 )
 

@@ -37,7 +37,7 @@ FORMATS: Registry[TopologyFormat] = Registry(
 )
 
 ENDINGS = (
-    *(".graphml", ".gml", ".json", ".edges", ".edgelist", ".topo"),
+    *(".graphml", ".gml", ".gexf", ".json", ".edges", ".edgelist", ".topo"),
     *(".yaml", ".yml", ".xml"),
 )
 """The endings of all formats' files: those of packages, too, which may add formats to them."""

@@ -40,6 +40,17 @@ def read_xml(text: str, where: str) -> Element:
         raise ConfigError(f"{where} line {error.lineno}: not XML: {problem}") from error
 
 
+def needed(element: Element, name: str, where: str) -> str:
+    """Return an attribute that an element must have; `where` is how a message begins.
+
+    Raises:
+        ConfigError: If it has none.
+    """
+    if name not in element.attributes:
+        raise ConfigError(f"{where} line {element.line}: <{element.name}> must have {name}=")
+    return element.attributes[name]
+
+
 class _Builder:
     def __init__(self, where: str) -> None:
         self._where = where

@@ -6,7 +6,7 @@ mean is said once, in `ringleaf.topologies.files.attributes`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,16 @@ class NetworkRows:
     is_directed: bool = False
     strict: bool = False
     notes: tuple[str, ...] = ()
+
+
+def with_ways(links: Sequence[LinkRow], are_directed: Sequence[bool]) -> tuple[LinkRow, ...]:
+    """Return links of which some are directed: each other one among them is two, one each way."""
+    if all(are_directed) or not any(are_directed):
+        return tuple(links)
+    ways: list[LinkRow] = []
+    for link, is_directed in zip(links, are_directed, strict=True):
+        ways += [link] if is_directed else [link, LinkRow(link.b, link.a, link.row)]
+    return tuple(ways)
 
 
 def as_text(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringleaf.core.disk import write_text
 from ringleaf.core.extras import require
 from ringleaf.core.units import PS_PER_NS, PS_PER_S, format_count, parse_flops
 from ringleaf.errors import ConfigError, choose
@@ -140,7 +141,7 @@ def from_torch_command(
         say(text.rstrip())
         return
     try:
-        out.write_text(text, encoding="utf-8")
+        write_text(out, text)
     except OSError as error:
         raise ConfigError(f"{WHERE}: can't write {out}, got {error.strerror}") from error
     from ringleaf.experiments.commands.workload.show import totals

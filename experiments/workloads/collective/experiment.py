@@ -21,6 +21,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.collectives.symmetry import Exchange
 from ringleaf.core.compiling import working_s
+from ringleaf.core.disk import write_text
 from ringleaf.core.tensors import Array, as_result
 from ringleaf.core.units import PS_PER_S, format_count, format_size
 from ringleaf.experiments.bounds.busbw import busbw_factor
@@ -36,7 +37,7 @@ from ringleaf.experiments.explain.findings import file_of
 from ringleaf.experiments.records import circuit_counts, tree_counts
 from ringleaf.experiments.records.circuit_spells import spells_of
 from ringleaf.experiments.records.config import versions
-from ringleaf.experiments.records.folder import RunFolder, write_text
+from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.link_use import uses_of
 from ringleaf.experiments.records.tracks import MOST_EVENTS
 from ringleaf.experiments.runs import kind as runs

@@ -90,8 +90,9 @@ def _save(draw: Callable[[], Figure], stem: Path) -> str:
 
 def _graph_of(run: CollectiveResults, folder: Path) -> nx.Graph[str]:
     names = ("rate_bps", "delay_ps", "hosts")
-    topo = kept_topology(run.options["topo"], folder)
-    graph = build_topology(topo, **{name: run.options[name] for name in names})
+    topo = run.options["topo"]
+    copy = kept_topology(topo, folder)
+    graph = build_topology(topo, copy=copy, **{name: run.options[name] for name in names})
     graph = scale_rates(graph, run.options["scale"])
     graph.graph["name"] = run.topology
     faults = parse_faults(",".join(run.options.get("faults", ())), "faults")

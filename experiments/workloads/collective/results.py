@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ringleaf.core.disk import write_bytes, write_text
 from ringleaf.core.units import format_count, format_size, format_time
 from ringleaf.experiments.explain.findings import Explained, file_of
 from ringleaf.experiments.records import circuit_spells, columns, drops, link_use
@@ -19,7 +20,7 @@ from ringleaf.experiments.records.circuit_spells import Spell, read_spells
 from ringleaf.experiments.records.columns import Column, as_us, fixed
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
-from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
+from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
 from ringleaf.experiments.records.table import network_lines, wrong_line

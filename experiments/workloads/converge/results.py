@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.disk import write_text
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
-from ringleaf.experiments.records.folder import RunFolder, write_text
+from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.results import Results, as_csv, common
 from ringleaf.experiments.records.table import wrong_line
 from ringleaf.experiments.workloads.converge.curve import Curve, TrainingCase

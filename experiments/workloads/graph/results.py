@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.disk import write_bytes, write_text
 from ringleaf.core.units import format_size, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import circuit_counts, drops, link_use
 from ringleaf.experiments.records.columns import Column, as_ms, as_us
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
-from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
+from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, as_csv, common, names_of

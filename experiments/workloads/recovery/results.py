@@ -10,10 +10,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.disk import write_text
 from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
-from ringleaf.experiments.records.folder import RunFolder, write_text
+from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.results import Results, as_csv, common, names_of
 from ringleaf.experiments.records.table import rate_line, wrong_line
 from ringleaf.experiments.records.tracks import Bar, Track

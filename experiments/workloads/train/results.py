@@ -10,10 +10,11 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.disk import write_text
 from ringleaf.core.units import format_count, format_time
 from ringleaf.experiments.records.columns import Column, as_us, fixed, widened
 from ringleaf.experiments.records.facts import RunFact
-from ringleaf.experiments.records.folder import RunFolder, write_text
+from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.results import Results, as_csv, common
 from ringleaf.experiments.records.table import wrong_line
 from ringleaf.experiments.workloads.train.about import iterations

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.disk import write_bytes, write_text
 from ringleaf.core.files import (
     ASTRA_WORKLOAD,
     CHAKRA_JSON,
@@ -198,12 +199,13 @@ def write_trace(
     try:
         if form == GOAL:
             path = folder / f"{name}.goal"
-            with path.open("w") as text:
-                text.writelines(f"{line}\n" for line in write_goal(graph))
+            write_text(path, "".join(f"{line}\n" for line in write_goal(graph)))
             return [path]
         return _write_chakra(graph, folder, name, times)
     except OSError as error:
-        raise ConfigError(f"{error.filename}: can't write, got {error.strerror}") from error
+        raise ConfigError(
+            f"{error.filename}: can't write, got {error.strerror}; name another folder"
+        ) from error
 
 
 def _write_chakra(
@@ -212,12 +214,12 @@ def _write_chakra(
     written = []
     for rank in range(len(graph.ranks)):
         path = folder / f"{name}.{rank}{SUFFIX}"
-        with path.open("wb") as file:
-            file.writelines(chakra.write_rank(graph, rank, None if times is None else times[rank]))
+        rows = chakra.write_rank(graph, rank, None if times is None else times[rank])
+        write_bytes(path, b"".join(rows))
         written.append(path)
     if graph.groups:
         path = folder / f"{name}{GROUPS_SUFFIX}"
         groups = {group.name: list(group.ranks) for group in graph.groups}
-        path.write_text(json.dumps(groups) + "\n")
+        write_text(path, json.dumps(groups) + "\n")
         written.append(path)
     return written

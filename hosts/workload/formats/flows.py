@@ -5,7 +5,7 @@
     2,1,1MiB,10us
 
 Ranks are counted from 0; sizes and times have units, as options have them. The columns may be in
-any order.
+any order, and be separated by semicolons or tabs, as spreadsheets write tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from ringleaf.core.files import HTSIM, NS3_FLOWS, kind_of
+from ringleaf.core.files import HTSIM, NS3_FLOWS, kind_of, separator
 from ringleaf.core.units import format_count, parse_size, parse_time
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.flows import FlowFile, TimedFlow
@@ -44,10 +44,12 @@ def read_flows(path: Path) -> FlowFile:
 
 def _read_csv(path: Path) -> list[TimedFlow]:
     """Return the flows of a CSV file with a header and the columns `COLUMNS`, in any order."""
-    text = read_text(path)
-    reader = csv.DictReader(text.splitlines(), strict=True, skipinitialspace=True)
+    lines = read_text(path).splitlines()
+    between = separator(lines[0] if lines else "")
+    reader = csv.DictReader(lines, strict=True, skipinitialspace=True, delimiter=between)
     flows = []
     try:
+        reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
         if sorted(reader.fieldnames or ()) != sorted(COLUMNS):
             raise ConfigError(
                 f"{path}: line 1: must be {','.join(COLUMNS)}, got "

@@ -166,3 +166,17 @@ def test_wrong_files_are_refused(tmp_path: Path, text: str, message: str) -> Non
 def test_one_rank_has_nobody_to_send_to() -> None:
     with pytest.raises(ConfigError, match="ranks: flows need 2 ranks at least, got 1"):
         make_flows(traffic("incast", 1))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "source;target;size;start\n0;1;64KiB;1us\n",
+        "start\tsize\tsource\ttarget\r\n1us\t64KiB\t0\t1\r\n",
+        "\ufeffSource, Target, Size, Start\n0, 1, 64KiB, 1us\n",
+    ],
+)
+def test_spreadsheets_write_the_same_flows(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text(text, encoding="utf-8")
+    assert read_flows(path).flows == [TimedFlow(0, 1, 65536, US)]

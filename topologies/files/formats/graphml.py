@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.format import TopologyFormat
-from ringleaf.topologies.files.markup import Element, quoted, read_xml
-from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
+from ringleaf.topologies.files.markup import Element, needed, quoted, read_xml
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, with_ways
 
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 
@@ -52,11 +52,11 @@ def read(text: str, where: str) -> NetworkRows:
     }
     [graph] = graphs
     parts = list(_parts(graph, where))
-    groups = {_needed(child, "id", where) for child, _ in parts if list(child.all("graph"))}
+    groups = {needed(child, "id", where) for child, _ in parts if list(child.all("graph"))}
     nodes, links, are_directed = [], [], []
     for child, is_directed in parts:
         if child.name == "edge":
-            ends = (_needed(child, "source", where), _needed(child, "target", where))
+            ends = (needed(child, "source", where), needed(child, "target", where))
             if group := next((end for end in ends if end in groups), None):
                 raise ConfigError(
                     f"{where} line {child.line}: an edge must end at nodes, got the group "
@@ -64,18 +64,14 @@ def read(text: str, where: str) -> NetworkRows:
                 )
             links.append(LinkRow(*ends, _row(child, keys, where)))
             are_directed.append(is_directed)
-        elif (name := _needed(child, "id", where)) not in groups:
+        elif (name := needed(child, "id", where)) not in groups:
             nodes.append(NodeRow(name, _labelled(_row(child, keys, where), child)))
     notes = [f"left out: {format_count(len(groups), 'group')}, whose nodes are kept"] * bool(groups)
     if all(are_directed) and _is_drawn_both_ways(child for child, _ in parts):
         are_directed = [False] * len(links)
-    if any(are_directed) and not all(are_directed):
-        links = [
-            way for each, one in zip(links, are_directed, strict=True) for way in _ways(each, one)
-        ]
     return NetworkRows(
         tuple(nodes),
-        tuple(links),
+        with_ways(links, are_directed),
         _row(graph, keys, where),
         any(are_directed),
         notes=tuple(notes),
@@ -101,11 +97,6 @@ def _default(graph: Element) -> str:
     return "true" if graph.attributes.get("edgedefault") == "directed" else "false"
 
 
-def _ways(link: LinkRow, is_directed: bool) -> list[LinkRow]:
-    """Return an edge as directed ones, among others that are directed."""
-    return [link] if is_directed else [link, LinkRow(link.b, link.a, link.row)]
-
-
 def _is_drawn_both_ways(parts: Iterable[Element]) -> bool:
     """Return whether an editor draws each edge with arrows at both ends or at none."""
     edges = [each for each in parts if each.name == "edge"]
@@ -128,12 +119,6 @@ def _drawn(element: Element, name: str) -> Iterator[Element]:
     for data in element.all("data"):
         for shape in data.children:
             yield from shape.all(name)
-
-
-def _needed(element: Element, name: str, where: str) -> str:
-    if name not in element.attributes:
-        raise ConfigError(f"{where} line {element.line}: <{element.name}> must have {name}=")
-    return element.attributes[name]
 
 
 def _row(element: Element, keys: Mapping[str, _Key], where: str) -> FileRow:
