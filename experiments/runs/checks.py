@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ringleaf.core.extras import require
 from ringleaf.core.faults import CORRUPT
 from ringleaf.core.p4c import find_compiler
 from ringleaf.core.packing import LONGEST_START, packing
+from ringleaf.core.units import PS_PER_S, format_rate, serialize_ps
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimates.estimate import check_memory
 from ringleaf.experiments.estimates.machine import free_bytes
@@ -65,7 +67,7 @@ def check(request: RunRequest, *, live: bool = True) -> None:
         require("scipy", f"routes {spec.routes}")
     if spec.cross_traffic is not None:
         _check_capture(spec.cross_traffic)
-    troubled = spec.network_faults or spec.reroute_ps is not None
+    troubled = spec.network_faults or spec.reroute_ps is not None or spec.is_live
     if (spec.detours or spec.inject_bps is not None or troubled) and counts.links <= FEW_LINKS:
         _check_topology(spec)
     if live and spec.is_live:
@@ -192,12 +194,25 @@ def _check_topology(spec: NetworkSpec) -> None:
     """Check what only the topology itself shows; loading NetworkX takes a fifth of a second."""
     from ringleaf.experiments.setup.network import divide_injection, make_graph
     from ringleaf.networks.faults import check_restarts, disturbances_of
+    from ringleaf.topologies.graph import link
 
     graph = make_graph(divide_injection(spec))
     faults = [each.at_scale(spec.scale) for each in spec.network_faults]
     disturbances = disturbances_of(faults, graph, spec.reroute_ps)
     records = spec.record is not None or (spec.is_live and spec.pcap)
     check_restarts(disturbances, records=records, pauses=spec.pfc is not None)
+    if spec.is_live:
+        both_ways = chain.from_iterable(((a, b), (b, a)) for a, b in graph.edges)
+        _check_pace(spec, min(link(graph, *ends).rate_bps for ends in both_ways))
+
+
+def _check_pace(spec: NetworkSpec, slowest_bps: int) -> None:
+    """Check that a live packet takes less than a second: else, a run looks as if it was stuck."""
+    if serialize_ps(spec.mtu_bytes, slowest_bps) >= PS_PER_S:
+        raise ConfigError(
+            f"scale: a live link must send {spec.mtu_bytes} bytes in a second, got "
+            f"{format_rate(slowest_bps)}, its rate over scale={spec.scale}; take a smaller scale"
+        )
 
 
 def check_machine_for(spec: NetworkSpec) -> None:

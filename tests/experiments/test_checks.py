@@ -47,6 +47,10 @@ GIB = 1 << 30
         ({"faults": "s0 rate 1G", "record": "x"}, "faults: traces have ports' rates at the beg"),
         ({"faults": "s0 down", "net": "flow", "algo": "switchml"}, "faults: no fluid model covers"),
         (
+            {"net": "mininet", "rate": "32767999", "mtu": "4096"},  # 8 x 4096 bit/s by 1000
+            "scale: a live link must send 4096 bytes in a second, got 32.77 kbit/s, its rate over",
+        ),
+        (
             {"faults": "s0 down for 1us", "record": "x"},
             "faults: a trace has one beginning of each switch, got record or pcap and 's0' down",
         ),
