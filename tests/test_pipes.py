@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.files.algorithm import read_algorithm
-from ringleaf.core.files import read_input
+from ringleaf.core.inputs import read_input
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError
 from ringleaf.switches.json.program import load_source
@@ -79,11 +79,12 @@ def test_a_pipe_whose_writer_has_gone_is_read(pipe: Path) -> None:
     os.close(keeper)
 
 
-def test_only_so_much_is_read(tmp_path: Path) -> None:
+def test_a_file_with_a_byte_too_many_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"12345")
-    assert read_input(path, 3) == b"123"
-    assert read_input(path, 6) == b"12345"
+    assert read_input(path, 5) == b"12345"
+    with pytest.raises(ConfigError, match="file: must have at most 4 bytes, got more"):
+        read_input(path, 4)
 
 
 def test_an_empty_file_is_no_pipe(tmp_path: Path) -> None:
@@ -93,5 +94,5 @@ def test_an_empty_file_is_no_pipe(tmp_path: Path) -> None:
 
 
 def test_an_endless_file_is_too_long() -> None:
-    with pytest.raises(ConfigError, match="/dev/zero: must be of 16777216 bytes at most, got more"):
+    with pytest.raises(ConfigError, match="/dev/zero: must have at most 16777216 bytes, got more"):
         read_stf(Path("/dev/zero"))

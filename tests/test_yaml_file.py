@@ -31,7 +31,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: 1:30", "a number has no 0 before it and no colon, got 1:30, which .* of base 60"),
         ("a: 1:30.5", "a number has no 0 before it and no colon, got 1:30.5, .* of base 60"),
         ("a: \xff\0", "not YAML: "),
-        ("#" * (MOST_BYTES + 1), "at most 1048576 bytes, got more"),
+        ("#" * (MOST_BYTES + 1), "must have at most 1048576 bytes, got more"),
     ],
 )
 def test_hostile_text_is_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from ringleaf.collectives.algorithm import Algorithm, Request
 from ringleaf.collectives.cost import Cost
 from ringleaf.collectives.files.format import MOST_BYTES, Loaded, ScheduleSource
 from ringleaf.collectives.files.registry import find_format
-from ringleaf.core.files import read_input
+from ringleaf.core.inputs import read_input
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, ScheduleError
 
@@ -57,12 +57,10 @@ def _read(path: Path, text: str) -> Algorithm:
 
 def _text(path: Path) -> str:
     try:
-        data = read_input(path, MOST_BYTES + 1)
+        data = read_input(path, MOST_BYTES)
     except (OSError, ValueError) as error:  # the latter of a name with a zero in it
         problem = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"schedule: can't read, got {str(path)!r}: {problem}") from error
-    if len(data) > MOST_BYTES:
-        raise ConfigError(f"{path}: must have at most {MOST_BYTES} bytes, got more")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

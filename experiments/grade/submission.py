@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ringleaf.collectives.files.algorithm import read_algorithm
 from ringleaf.collectives.files.registry import find_format
-from ringleaf.core.files import read_input
+from ringleaf.core.inputs import read_input
 from ringleaf.core.shipped import p4info_beside
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.grade.assignment import SCHEDULE
@@ -79,9 +79,7 @@ def _program(path: Path, folder: Path) -> Submission:
 
 def _copy(path: Path, copy: Path) -> None:
     try:
-        data = read_input(path, MOST_BYTES + 1)
+        data = read_input(path, MOST_BYTES)
     except OSError as error:
         raise ConfigError(f"grade: can't read, got {str(path)!r}: {error.strerror}") from error
-    if len(data) > MOST_BYTES:
-        raise ConfigError(f"{path}: must have at most {MOST_BYTES} bytes, got more")
     copy.write_bytes(data)

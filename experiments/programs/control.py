@@ -23,7 +23,7 @@ from finsy.p4entity import decode_entity
 from finsy.proto import p4r
 from google.protobuf import text_format  # type: ignore[import-untyped]
 
-from ringleaf.core.files import read_input
+from ringleaf.core.inputs import read_input
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.programs import commands, runtime_json
 from ringleaf.experiments.programs.replicas import check_ports
@@ -143,10 +143,7 @@ def open_control(path: Path, program: Path) -> Control:
             f"control: must be a folder or end with .py, {', '.join(READERS)}, got {str(path)!r}"
         )
     try:
-        data = read_input(path, MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise ConfigError(f"{path}: must be of {MOST_BYTES} bytes at most, got more")
-        text = data.decode("utf-8-sig")
+        text = read_input(path, MOST_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{path}: can't be read, got {exc}") from exc
     entities = READERS[path.suffix](text, str(path), load_schema(program, None))

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from ringleaf.errors import BackendError
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
-from ringleaf.networks.live.line_changes import LineChange
+from ringleaf.networks.live.line_changes import SwitchChanges
 from ringleaf.networks.live.processes import Child
 
 READY_TIMEOUT_S = 300.0  # a new machine compiles first
@@ -148,21 +148,16 @@ class Daemon:
         """End a switch, and its P4Runtime device."""
         self._commands.ask("remove", name=name)
 
-    def disturb(
-        self,
-        changes: Sequence[tuple[str, int, LineChange]],
-        restarts: Sequence[tuple[str, int]],
-        start_ns: int,
-    ) -> None:
-        """Have lines change in a run, and switches restart.
+    def disturb(self, changes: SwitchChanges, start_ns: int) -> None:
+        """Have lines change, and switches restart, in a run.
 
         Args:
-            changes: A switch, its port, and what changes; its `line` does not matter.
-            restarts: A switch, and the time after the run's start.
+            changes: What happens.
             start_ns: The run's start by the monotonic clock.
         """
-        plain = [(name, port, asdict(change)) for name, port, change in changes]
-        self._commands.ask("disturb", start_ns=start_ns, changes=plain, restarts=list(restarts))
+        lines = [(name, port, asdict(change)) for name, port, change in changes.lines]
+        restarts = list(changes.restarts)
+        self._commands.ask("disturb", start_ns=start_ns, lines=lines, restarts=restarts)
 
     def settle(self) -> None:
         """Have all lines as usual again."""

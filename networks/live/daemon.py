@@ -27,7 +27,7 @@ from ringleaf.core.interrupts import ended_within
 from ringleaf.errors import ConfigError, RingleafError, choose
 from ringleaf.networks.live.engine import CPU_PORT
 from ringleaf.networks.live.fleet import Fleet, parse_line
-from ringleaf.networks.live.line_changes import WHAT, LineChange
+from ringleaf.networks.live.line_changes import WHAT, LineChange, SwitchChanges
 from ringleaf.networks.live.processes import hurry
 from ringleaf.switches.server.limits import FLEET_LIMITS
 from ringleaf.switches.server.server import P4RuntimeServer
@@ -63,14 +63,14 @@ class Commands:
     def disturb(
         self,
         start_ns: int,
-        changes: list[tuple[str, int, dict[str, Any]]],
+        lines: list[tuple[str, int, dict[str, Any]]],
         restarts: list[tuple[str, int]],
     ) -> None:
         """Have lines change, and switches restart, in a run from a time of the monotonic clock."""
-        known = [(name, port, LineChange(**change)) for name, port, change in changes]
+        known = [(name, port, LineChange(**change)) for name, port, change in lines]
         for _, _, change in known:
             choose("disturb", "change", change.what, WHAT)
-        self._fleet.disturb(known, restarts, start_ns)
+        self._fleet.disturb(SwitchChanges(known, restarts), start_ns)
 
     def hold(self, ports: list[tuple[str, int]]) -> None:
         """Let nothing leave by ports of switches; what is for them waits in their queues."""

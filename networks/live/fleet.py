@@ -14,7 +14,7 @@ from ringleaf.core.units import PS_PER_MS
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.networks.faults import Agenda, Restart
 from ringleaf.networks.live.engine import CPU_PORT, Engine, LinkEnd, LiveNode
-from ringleaf.networks.live.line_changes import LineChange, LineChanges, agenda_of
+from ringleaf.networks.live.line_changes import LineChanges, SwitchChanges, agenda_of
 from ringleaf.networks.live.record import LiveRecorder
 from ringleaf.networks.live.turns import Turns
 from ringleaf.networks.virtual.holding import HeldPorts
@@ -152,17 +152,11 @@ class Fleet:
         self._stopped = True
         self._engine.ask()
 
-    def disturb(
-        self,
-        changes: Sequence[tuple[str, int, LineChange]],
-        restarts: Sequence[tuple[str, int]],
-        start_ns: int,
-    ) -> None:
-        """Have lines change in a run, and switches restart.
+    def disturb(self, changes: SwitchChanges, start_ns: int) -> None:
+        """Have lines change, and switches restart, in a run.
 
         Args:
-            changes: A switch, its port, and what changes; `line` counts from that port.
-            restarts: A switch, and the time after the run's start.
+            changes: What happens.
             start_ns: The run's start by the monotonic clock.
 
         Raises:
@@ -170,15 +164,18 @@ class Fleet:
                 one beginning.
         """
         with self.turns:
+            restarts = [
+                Restart(after_ps, self._member(name).node.name)
+                for name, after_ps in changes.restarts
+            ]
             if restarts and self._recorder is not None:
                 raise ConfigError(
-                    f"restart: not while switches are recorded, got {restarts[0][0]!r}"
+                    f"restart: not while switches are recorded, got {restarts[0].switch!r}"
                 )
-            numbers = self._numbers([(name, port) for name, port, _ in changes])
-            known = zip(numbers, changes, strict=True)
+            numbers = self._numbers([(name, port) for name, port, _ in changes.lines])
+            known = zip(numbers, changes.lines, strict=True)
             self._changes.begin([replace(each, line=line) for line, (*_, each) in known], start_ns)
-            again = [Restart(after_ps, self._member(name).node.name) for name, after_ps in restarts]
-            self._restarts = agenda_of(again, self._engine, start_ns)
+            self._restarts = agenda_of(restarts, self._engine, start_ns)
 
     def _restart(self, name: str) -> None:
         """Clear a switch's registers, counters and queues; its tables are written anew at once."""

@@ -1,10 +1,11 @@
-"""Changes of live lines' losses, damage and rates, at times of the wall clock."""
+"""Changes of live lines and restarts of live switches, at times of the wall clock."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.packets import HEAD_BYTES
@@ -49,6 +50,18 @@ class LineChange:
         if isinstance(change, LinkDamage):
             return cls(change.after_ps, line, DAMAGE, change.share)
         return cls(change.after_ps, line, RATE, change.rate_bps)
+
+
+class SwitchChanges(NamedTuple):
+    """What happens to embedded switches in a run.
+
+    Attributes:
+        lines: A switch, its port, and what changes; the change's own `line` does not matter.
+        restarts: A switch, and the time after the run's start.
+    """
+
+    lines: Sequence[tuple[str, int, LineChange]]
+    restarts: Sequence[tuple[str, int]]
 
 
 def changes_of(

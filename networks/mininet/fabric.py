@@ -19,7 +19,7 @@ from ringleaf.core.pausing import Pausing
 from ringleaf.errors import BackendError, ConfigError, choose
 from ringleaf.networks.live.client import DaemonCommands
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
-from ringleaf.networks.live.line_changes import LineChange
+from ringleaf.networks.live.line_changes import SwitchChanges
 from ringleaf.networks.mininet.links import MTU_BYTES
 from ringleaf.networks.mininet.preflight import check_machine
 from ringleaf.networks.mininet.programming import Door, program_switches
@@ -215,20 +215,14 @@ class MininetFabric:
             targets = {switch.name: switch.target() for switch in self.net.switches}
             recording.save(targets)
 
-    def disturb(
-        self,
-        changes: Sequence[tuple[str, int, LineChange]],
-        restarts: Sequence[tuple[str, int]],
-        start_ns: int,
-    ) -> None:
-        """Have embedded switches' lines change in a run, and switches restart.
+    def disturb(self, changes: SwitchChanges, start_ns: int) -> None:
+        """Have embedded switches' lines change, and switches restart, in a run.
 
         Args:
-            changes: A switch, its port, and what changes; its `line` does not matter.
-            restarts: A switch, and the time after the run's start.
+            changes: What happens.
             start_ns: The run's start by the monotonic clock.
         """
-        self._runtime.disturb(changes, restarts, start_ns)
+        self._runtime.disturb(changes, start_ns)
 
     def commands(self) -> DaemonCommands:
         """Return commands to embedded switches, for a process that is about to be forked."""

@@ -40,7 +40,7 @@ from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts, LiveOutcome
 from ringleaf.networks.live.led_crew import LedCrew
-from ringleaf.networks.live.line_changes import changes_of
+from ringleaf.networks.live.line_changes import SwitchChanges, changes_of
 from ringleaf.networks.live.processor import Stopwatch
 from ringleaf.networks.live.surroundings import STALL_S, CrewSurroundings
 from ringleaf.networks.mininet.circuits import LiveCircuits
@@ -318,14 +318,14 @@ class MininetNetwork(GivesTensors):
         if not (self._changes or self._restarts):
             return
         names = frozenset(switches(self.graph))
-        changes = [
+        lines = [
             (place.node, place.port, change)
             for place in places(self.graph)
             if place.node in names
             for change in changes_of(self._changes, (place.node, place.peer))
         ]
         restarts = [(each.switch, each.after_ps) for each in self._restarts]
-        self._fabric.disturb(changes, restarts, start_ns)
+        self._fabric.disturb(SwitchChanges(lines, restarts), start_ns)
 
     @contextmanager
     def _disturbed(

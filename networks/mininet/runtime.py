@@ -14,7 +14,7 @@ from pathlib import Path
 from ringleaf.errors import BackendError
 from ringleaf.networks.live.client import Daemon
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
-from ringleaf.networks.live.line_changes import LineChange
+from ringleaf.networks.live.line_changes import SwitchChanges
 from ringleaf.networks.live.processes import Child, identify
 from ringleaf.networks.mininet.send_buffers import give_room
 from ringleaf.networks.mininet.state import Record, new_record, remove, runtime_dir
@@ -148,15 +148,10 @@ class Runtime:
         for child in self.children:
             child.check()
 
-    def disturb(
-        self,
-        changes: Sequence[tuple[str, int, LineChange]],
-        restarts: Sequence[tuple[str, int]],
-        start_ns: int,
-    ) -> None:
-        """Have embedded switches' lines change in a run, and switches restart."""
-        if changes or restarts:
-            self.daemon.disturb(changes, restarts, start_ns)
+    def disturb(self, changes: SwitchChanges, start_ns: int) -> None:
+        """Have embedded switches' lines change, and switches restart, in a run."""
+        if changes.lines or changes.restarts:
+            self.daemon.disturb(changes, start_ns)
 
     def settle(self) -> None:
         """Have all lines of embedded switches as usual again."""

@@ -6,11 +6,9 @@ says what it is. Kinds are told by contents, as people's files have any suffix.
 
 from __future__ import annotations
 
-import errno
 import glob
 import os
 import re
-import stat
 from pathlib import Path
 
 from ringleaf.core.packing import LONGEST_START, packing, read_head
@@ -77,27 +75,6 @@ def find_file(text: str) -> Path | None:
 def separator(header: str) -> str:
     """Return what separates the cells of a table, by its header: as spreadsheets write it."""
     return next((each for each in ";\t" if each in header), ",")
-
-
-def read_input(path: Path, most_bytes: int) -> bytes:
-    """Return the bytes of a file that a user names, and at most so many of them.
-
-    Of a pipe, what comes out of it while it has a writer: one without is not waited for.
-
-    Raises:
-        OSError: If it can't be read, or is a pipe that nobody writes to.
-        ValueError: If its name has a zero in it.
-    """
-    with open(path, "rb", opener=_open_at_once) as file:
-        os.set_blocking(file.fileno(), True)  # a writer that is there may take its time
-        data = file.read(most_bytes)
-        if not data and stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.ENXIO, "a pipe that nobody writes to", str(path))
-    return data
-
-
-def _open_at_once(name: str, flags: int) -> int:
-    return os.open(name, flags | os.O_NONBLOCK)
 
 
 def is_special(path: Path) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from ringleaf.core.files import read_input
+from ringleaf.core.inputs import read_input
 from ringleaf.errors import ConfigError
 
 MOST_BYTES = 1 << 20  # which take seconds to read
@@ -39,7 +39,7 @@ def read_yaml(path: Path, what: str) -> Any:
     """
     where = f"{what} {path}"
     try:
-        data = read_input(path, MOST_BYTES + 1)
+        data = read_input(path, MOST_BYTES, where)
     except (OSError, ValueError) as error:  # the latter of a name with a zero in it
         problem = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{what}: can't read, got {str(path)!r}: {problem}") from error
@@ -55,7 +55,7 @@ def parse_yaml(data: bytes, where: str, construct: Construct = _construct) -> An
     import yaml
 
     if len(data) > MOST_BYTES:
-        raise ConfigError(f"{where}: at most {MOST_BYTES} bytes, got more")
+        raise ConfigError(f"{where}: must have at most {MOST_BYTES} bytes, got more")
     try:
         text = data.decode()
         # libyaml's, where PyYAML was built with it: many times as fast

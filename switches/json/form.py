@@ -43,7 +43,7 @@ def read_json(text: bytes, path: Path) -> dict[str, Any]:
     """
     if len(text) > MOST_BYTES:
         raise ConfigError(
-            f"{path}: BMv2 JSON has at most {MOST_BYTES} bytes, got {len(text)}",
+            f"{path}: must have at most {MOST_BYTES} bytes, got {len(text)}",
             Code.RESOURCE_EXHAUSTED,
         )
     try:

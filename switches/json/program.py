@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ringleaf.core.files import read_input
+from ringleaf.core.inputs import read_input
 from ringleaf.errors import ConfigError
 from ringleaf.switches.json.compatibility import complete
 from ringleaf.switches.json.consistency import check_source
@@ -50,7 +50,7 @@ def load_source(path: Path) -> ProgramSource:
         ConfigError: If it can't be read, is not BMv2 JSON, or uses unsupported features.
     """
     try:
-        text = read_input(path, MOST_BYTES + 1)
+        text = read_input(path, MOST_BYTES)
     except OSError as exc:
         raise ConfigError(f"{path}: can't be read: {exc.strerror}") from exc
     return parse_source(text, path)

@@ -14,7 +14,7 @@ from finsy.proto import p4i
 from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from ringleaf.core.files import read_input
+from ringleaf.core.inputs import read_input
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
 
@@ -103,9 +103,7 @@ def read_p4info(path: Path) -> Any:
     if not os.path.exists(path):
         raise ConfigError(f"{path}: no such file, got no P4Info; compile with p4c-bm2-ss")
     try:
-        data = read_input(path, MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise ConfigError(f"{path}: P4Info has at most {MOST_BYTES} bytes, got more")
+        data = read_input(path, MOST_BYTES)
         if path.suffix == ".bin":
             return p4i.P4Info.FromString(data)
         text = data.decode("utf-8-sig")

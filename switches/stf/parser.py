@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ringleaf.core.files import read_input
+from ringleaf.core.inputs import read_input
 from ringleaf.errors import ConfigError, choose
 from ringleaf.switches.stf.statements import (
     AddEntry,
@@ -66,12 +66,9 @@ def read_stf(path: Path) -> list[Statement]:
         ConfigError: If it can't be read, or a line is not STF.
     """
     try:
-        data = read_input(path, MOST_BYTES + 1)
-        text = data.decode("utf-8-sig")
+        text = read_input(path, MOST_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{path}: can't be read: {exc}") from exc
-    if len(data) > MOST_BYTES:
-        raise ConfigError(f"{path}: must be of {MOST_BYTES} bytes at most, got more")
     return parse(text, str(path))
 
 

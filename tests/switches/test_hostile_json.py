@@ -214,7 +214,7 @@ def test_a_program_has_so_many_values(tmp_path: Path, monkeypatch: pytest.Monkey
         (b'{"a": NaN}', "not JSON: NaN is no number"),
         (b'{"a": ' + b"9" * 5000 + b"}", "not JSON: Exceeds the limit"),
         (b'{"a": 1e5}', "a must be a text, true or false, or a whole number"),
-        (b'"' + b" " * (64 << 20) + b'"', "BMv2 JSON has at most 67108864 bytes"),
+        (b'"' + b" " * (64 << 20) + b'"', "must have at most 67108864 bytes, got"),
     ],
 )
 def test_text_that_only_costs_is_refused(text: bytes, message: str, tmp_path: Path) -> None:

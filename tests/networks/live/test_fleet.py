@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from namespaces import join_outside, namespaces
 
 from ringleaf.core.shipped import P4_BUILD
+from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.errors import ConfigError
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.fleet import Fleet
+from ringleaf.networks.live.line_changes import SwitchChanges
+from ringleaf.networks.virtual.loop import UNTIL
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.switch import Switch
@@ -22,10 +23,10 @@ from ringleaf.switches.switch import Switch
 pytestmark = pytest.mark.live
 PATH = P4_BUILD / "hpcc.json"
 SENT = "Telemetry.sent"
-SOON_PS, LATE_PS = 10**6, 3_600 * 10**12
+AN_HOUR_PS = 3_600 * PS_PER_S
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fleet() -> Iterator[Fleet]:
     """Three switches without a program, s0 to s2."""
     with namespaces(3):
@@ -43,39 +44,33 @@ def load(device: SharedDevice) -> Switch:
     return device.switch
 
 
-@contextmanager
-def running(fleet: Fleet) -> Iterator[None]:
-    thread = threading.Thread(target=fleet.run)
-    thread.start()
-    try:
-        yield
-    finally:
-        fleet.stop()
-        thread.join()
-
-
-def test_a_switch_that_restarts_loses_its_registers_and_no_other_does(fleet: Fleet) -> None:
+def test_a_switch_that_restarts_loses_its_registers_and_no_other_does(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second would restart in an hour, the third does not."""
-    first, second, third = map(load, fleet.devices)
-    start_ns = time.monotonic_ns()
 
-    with running(fleet):
-        fleet.disturb([], [("s1", LATE_PS), ("s0", SOON_PS)], start_ns)
-        while time.monotonic_ns() < start_ns + 30 * 10**9:
-            with fleet.turns:
-                if first.read_register(SENT, 1) == 0:
-                    break
-        fleet.settle()
+    def serve(_until_ps: int) -> int:
+        fleet.stop()
+        return UNTIL
 
-    assert [each.read_register(SENT, 1) for each in (first, second, third)] == [0, 7, 7]
-    assert fleet._restarts.take_rest() == []
+    monkeypatch.setattr(fleet._engine, "serve", serve)  # one turn, in which no packet comes
+    switches = [load(device) for device in fleet.devices]
+    fleet.disturb(SwitchChanges([], [("s1", AN_HOUR_PS), ("s0", 0)]), time.monotonic_ns())
+
+    fleet.run()
+
+    assert [each.read_register(SENT, 1) for each in switches] == [0, 7, 7]
+    assert fleet._restarts.next_ps > AN_HOUR_PS // 2
+    fleet.settle()
+    assert fleet._restarts.next_ps == FOREVER_PS
 
 
 def test_a_recorded_switch_and_one_that_is_not_there_do_not_restart(
     fleet: Fleet, tmp_path: Path
 ) -> None:
+    unknown, known = (SwitchChanges([], [(name, 0)]) for name in ("s9", "s1"))
     with pytest.raises(ConfigError, match="no such name, got 's9'"):
-        fleet.disturb([], [("s9", 0)], 0)
+        fleet.disturb(unknown, 0)
     fleet.record(tmp_path / "traces")
-    with pytest.raises(ConfigError, match="restart: not while switches are recorded, got 's9'"):
-        fleet.disturb([], [("s9", 0)], 0)
+    with pytest.raises(ConfigError, match="restart: not while switches are recorded, got 's1'"):
+        fleet.disturb(known, 0)

@@ -1,0 +1,34 @@
+"""Files that users name, read whole: pipes without a writer and endless files are refused."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+
+
+def read_input(path: Path, most_bytes: int, where: str = "") -> bytes:
+    """Return the bytes of a file that a user names; errors call it `where`, or by its name.
+
+    Of a pipe, what comes out of it while it has a writer: one without is not waited for.
+
+    Raises:
+        ConfigError: If it has more bytes.
+        OSError: If it can't be read, or is a pipe that nobody writes to.
+        ValueError: If its name has a zero in it.
+    """
+    with open(path, "rb", opener=_open_at_once) as file:
+        os.set_blocking(file.fileno(), True)  # a writer that is there may take its time
+        data = file.read(most_bytes + 1)
+        if len(data) > most_bytes:
+            raise ConfigError(f"{where or path}: must have at most {most_bytes} bytes, got more")
+        if not data and stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.ENXIO, "a pipe that nobody writes to", str(path))
+    return data
+
+
+def _open_at_once(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NONBLOCK)
