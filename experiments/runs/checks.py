@@ -12,7 +12,7 @@ from ringleaf.core.extras import require
 from ringleaf.core.faults import CORRUPT
 from ringleaf.core.p4c import find_compiler
 from ringleaf.core.packing import LONGEST_START, packing
-from ringleaf.core.units import PS_PER_S, format_rate, serialize_ps
+from ringleaf.core.units import PS_PER_S, format_count, format_rate, serialize_ps
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimates.estimate import check_memory
 from ringleaf.experiments.estimates.machine import free_bytes
@@ -210,7 +210,7 @@ def _check_pace(spec: NetworkSpec, slowest_bps: int) -> None:
     """Check that a live packet takes less than a second: else, a run looks as if it was stuck."""
     if serialize_ps(spec.mtu_bytes, slowest_bps) >= PS_PER_S:
         raise ConfigError(
-            f"scale: a live link must send {spec.mtu_bytes} bytes in a second, got "
+            f"scale: a live link must send {format_count(spec.mtu_bytes, 'byte')} in a second, got "
             f"{format_rate(slowest_bps)}, its rate over scale={spec.scale}; take a smaller scale"
         )
 

@@ -7,6 +7,7 @@ import os
 import stat
 from pathlib import Path
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 
@@ -24,7 +25,8 @@ def read_input(path: Path, most_bytes: int, where: str = "") -> bytes:
         os.set_blocking(file.fileno(), True)  # a writer that is there may take its time
         data = file.read(most_bytes + 1)
         if len(data) > most_bytes:
-            raise ConfigError(f"{where or path}: must have at most {most_bytes} bytes, got more")
+            limit = format_count(most_bytes, "byte")
+            raise ConfigError(f"{where or path}: must have at most {limit}, got more")
         if not data and stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.ENXIO, "a pipe that nobody writes to", str(path))
     return data
