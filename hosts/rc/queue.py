@@ -27,6 +27,7 @@ from ringleaf.hosts.rc.state import (
     POSTED_PSN,
     PRIORITY,
     PROBING,
+    QUIET_PS,
     SENDERS_AT,
     SENDS_CURRENT,
     SYNDROME,
@@ -119,12 +120,15 @@ def owe(arena: Arena, at: int, number: int, qp: Qp, syndrome: int) -> None:
 
 @inline
 def await_answer(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
-    """Set the deadline to a timeout from now, doubled for each probe without answer."""
+    """Set the deadline to a timeout from now, doubled for each probe without answer.
+
+    The network's quiet time is added once, and not doubled.
+    """
     most_ps = LONGEST_TIMEOUT * arena.words[at + MIN_TIMEOUT_PS]
     # Shifts are bounded, as 64 bits would overflow long before.
     backed_off_ps = qp.state[TIMEOUT_PS] << min(qp.state[UNANSWERED], 16)
     timeout_ps = min(backed_off_ps, longest_gap_ps(arena, at, qp), most_ps)
-    set_deadline(arena, at, qp, now_ps + timeout_ps)
+    set_deadline(arena, at, qp, now_ps + arena.words[at + QUIET_PS] + timeout_ps)
 
 
 @inline

@@ -54,8 +54,9 @@ PROBES_SENT = AGENT_WORDS + 12  # a statistic
 LEVELS = AGENT_WORDS + 13  # a bit per priority: whether its fifo of senders has any
 TURN = AGENT_WORDS + 14  # the queue pair after the last that sent at a shared rate
 TAKES_CUTS = AGENT_WORDS + 15  # 1: packets without their data are asked for at once
-SENDERS_AT = AGENT_WORDS + 16  # per priority, a fifo of QPs that may have data to send
-OWN_WORDS = 16 + PRIORITIES * FIFO_WORDS
+QUIET_PS = AGENT_WORDS + 16  # for which the network may answer nothing; each deadline allows for it
+SENDERS_AT = AGENT_WORDS + 17  # per priority, a fifo of QPs that may have data to send
+OWN_WORDS = 17 + PRIORITIES * FIFO_WORDS
 
 # A QP's words, by lines of the cache: what each message needs to be sent, to be received, and to be
 # let go comes first.
@@ -132,6 +133,7 @@ def make_rc(
     window: int,
     min_timeout_ps: int,
     rnr_wait_ps: int,
+    quiet_ps: int = 0,
     has_data: bool = True,
     takes_cuts: bool = False,
     udp_port: int = UDP_PORT,
@@ -146,6 +148,7 @@ def make_rc(
         window: Packets in flight per queue pair, at most.
         min_timeout_ps: Floor of the timeout; twice as much is its value before any sample.
         rnr_wait_ps: Time that a sender waits when no receive was posted.
+        quiet_ps: Time for which the network may answer nothing although nothing is lost.
         has_data: Whether messages that arrive are written to memory.
         takes_cuts: Whether packets that switches have cut are asked for again at once.
         udp_port: The port that it sends to and is sent to; its peers have the same.
@@ -160,6 +163,7 @@ def make_rc(
     words[at + MTU], words[at + WINDOW] = mtu, window
     words[at + HAS_DATA], words[at + TAKES_CUTS] = has_data, takes_cuts
     words[at + MIN_TIMEOUT_PS], words[at + RNR_WAIT_PS] = min_timeout_ps, rnr_wait_ps
+    words[at + QUIET_PS] = quiet_ps
     return at
 
 

@@ -90,6 +90,11 @@ class Connections:
         return max(int(words[at + rc.WINDOW] * words[at + rc.MTU]) for at in self.agents)
 
     @property
+    def longest_quiet_ps(self) -> int:
+        """The longest time for which hosts bear silence before a timeout begins."""
+        return max(int(self._store.arena.words[at + rc.QUIET_PS]) for at in self.agents)
+
+    @property
     def longest_timeout_ps(self) -> int:
         """The longest of the hosts' least timeouts."""
         words = self._store.arena.words
@@ -100,16 +105,16 @@ class Connections:
         access = link(self._graph, host, attachment(self._graph, host))
         full_ps = serialize_ps(options.mtu_bytes + FRAME_OVERHEAD_BYTES, access.rate_bps)
         window = self._window(access.rate_bps)
-        # Hosts that pause while circuits change must not take their silence for a loss.
-        quiet_ps = options.circuits.quiet_ps if options.circuits else 0
         return rc.make_rc(
             self._store,
             host=number,
             ring=ring,
             mtu=options.mtu_bytes,
             window=window,
-            min_timeout_ps=2 * rtt_ps + 4 * window * full_ps + quiet_ps,
+            min_timeout_ps=2 * rtt_ps + 4 * window * full_ps,
             rnr_wait_ps=rtt_ps,
+            # Hosts that pause while circuits change must not take their silence for a loss.
+            quiet_ps=options.circuits.quiet_ps if options.circuits else 0,
             has_data=options.has_data,
             takes_cuts=options.trim_bytes is not None,
             udp_port=self._udp_port,

@@ -18,7 +18,7 @@ import ringleaf.networks.flow.state as n
 from ringleaf.core.arena import Store, Words
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.core.views import as_floats
-from ringleaf.hosts.rc.state import MAX_BACKOFF, MIN_TIMEOUT_PS, SENDS_FIRST
+from ringleaf.hosts.rc.state import MAX_BACKOFF, MIN_TIMEOUT_PS, QUIET_PS, SENDS_FIRST
 from ringleaf.networks.flow.messages import SUMMED, count_flow, push, qp_of
 
 
@@ -113,13 +113,14 @@ class CutFlows:
             since_ps = max(since_ps, int(words[row + n.BEGAN_PS]))
         if is_on and now_ps <= self._full_ps.get(flow, since_ps):
             return now_ps + round_ps
-        least_ps = int(words[words[row + n.AGENT] + MIN_TIMEOUT_PS])
+        agent = words[row + n.AGENT]
+        least_ps, quiet_ps = int(words[agent + MIN_TIMEOUT_PS]), int(words[agent + QUIET_PS])
         is_new = since_ps > self._cut_ps[flow] and self._has_no_sample(flow)
         wait_ps = 2 * least_ps if is_new else least_ps
-        probe_ps = since_ps + wait_ps
+        probe_ps = since_ps + quiet_ps + wait_ps
         while probe_ps < now_ps:
             wait_ps = min(2 * wait_ps, MAX_BACKOFF * least_ps)
-            probe_ps += wait_ps
+            probe_ps += quiet_ps + wait_ps
         return probe_ps + round_ps
 
     def _go_on(self, flow: int, now_ps: int) -> None:

@@ -613,9 +613,13 @@ class VirtualNetwork(HasEndpoints):
     @cached_property
     def _limit_ps(self) -> int:
         """The time without progress that makes a stall."""
-        timeout_ps = self.endpoints.connections.longest_timeout_ps
-        probes = probes_of(self.options.loss, most_links(self.graph))
-        return limit_ps(self._rtt_ps, timeout_ps=timeout_ps, probes=probes)
+        connections = self.endpoints.connections
+        return limit_ps(
+            self._rtt_ps,
+            timeout_ps=connections.longest_timeout_ps,
+            quiet_ps=connections.longest_quiet_ps,
+            probes=probes_of(self.options.loss, most_links(self.graph)),
+        )
 
     def _check_progress(self, patience: Patience, under_way: Sequence[CollectiveOperation]) -> None:
         stalled = patience.stalled(under_way, self.now_ps)

@@ -37,18 +37,20 @@ def probes_of(loss: float, links: int) -> int:
     return PROBES if answered == 1 else max(PROBES, ceil(log(UNLIKELY) / log1p(-answered)))
 
 
-def limit_ps(rtt_ps: int, *, timeout_ps: int = 0, probes: int = PROBES) -> int:
+def limit_ps(rtt_ps: int, *, timeout_ps: int = 0, quiet_ps: int = 0, probes: int = PROBES) -> int:
     """Return the time without progress that makes a stall.
 
-    Nothing lets a probe wait for longer than `LONGEST_PAUSE` times the least timeout: neither
-    timeouts nor a congestion controller's pause (`hosts/rc`).
+    Nothing lets a probe wait for longer than `LONGEST_PAUSE` times the least timeout, and the
+    network's quiet time: neither timeouts nor a congestion controller's pause (`hosts/rc`).
 
     Args:
         rtt_ps: The longest path's round trip.
         timeout_ps: The longest of connections' least timeouts.
+        quiet_ps: The time that each of them allows for silence.
         probes: The number of probes, of `probes_of`.
     """
-    return max(LEAST_PS, probes * LONGEST_PAUSE * max(ROUND_TRIPS * rtt_ps, timeout_ps))
+    longest_ps = LONGEST_PAUSE * max(ROUND_TRIPS * rtt_ps, timeout_ps) + quiet_ps
+    return max(LEAST_PS, probes * longest_ps)
 
 
 class Patience:

@@ -67,6 +67,7 @@ def test_slow_paths_have_more_time() -> None:
     assert limit_ps(1) == LIMIT_PS
     assert limit_ps(10 * PS_PER_US) == 100 * 256 * 10 * 10 * PS_PER_US
     assert limit_ps(1, timeout_ps=PS_PER_MS) == 100 * 256 * PS_PER_MS
+    assert limit_ps(1, timeout_ps=PS_PER_MS, quiet_ps=7) == 100 * (256 * PS_PER_MS + 7)
     assert limit_ps(10 * PS_PER_US, probes=300) == 3 * limit_ps(10 * PS_PER_US)
 
 
