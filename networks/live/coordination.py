@@ -29,6 +29,8 @@ from ringleaf.networks.live.members import HostProcess, listen, say
 from ringleaf.networks.live.orders import Left, PartDone
 from ringleaf.networks.live.processes import hurry
 from ringleaf.networks.live.stalls import stalled
+from ringleaf.networks.live.standstill import Moved, TreeCalls, move_trees, rebuilt
+from ringleaf.networks.outcome import TreeRebuilt
 from ringleaf.topologies.graph import index
 
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
@@ -39,12 +41,13 @@ LOOK_S = 1.0  # how often to see whether there is progress
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The result of a coordinator: its end, hosts' counters, and what was collected."""
+    """The result of a coordinator: its end, hosts' counters, what was collected, other trees."""
 
     end_ps: int
     counters: list[dict[str, Any]]
     lateness: Lateness
     collected: Any
+    rebuilt: tuple[TreeRebuilt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class CoordinatorTask:
         explain: Returns possible reasons why nothing gets through.
         stall_s: Time without progress after which the run fails.
         door: Tells switches what has changed.
+        trees: Calls for hosts to stand still, as trees become others; None: nobody does.
     """
 
     director: Director
@@ -68,6 +72,7 @@ class CoordinatorTask:
     explain: Callable[[], Sequence[str]]
     stall_s: float
     door: Door
+    trees: TreeCalls | None = None
 
 
 class Overseer(Protocol):
@@ -164,6 +169,7 @@ class Coordination:
             self._number[member.control.fileno()] = number
         self._seen: dict[int, tuple[int, float]] = {}  # by group: progress, and since when
         self._looked_s = 0.0
+        self._moves: list[Moved] = []
 
     def run(self) -> Played:
         """Lead the hosts to the end; return the result.
@@ -173,17 +179,29 @@ class Coordination:
         """
         self._gather("ready", READY_S)
         self._start_ns = time.monotonic_ns() + START_AFTER_NS
-        everyone = range(len(self._hosts))
-        self._send(everyone, {"start": self._start_ns})
+        self.tell({"start": self._start_ns})
         self._overseer.begin(self._start_ns)
         time.sleep(max(self._start_ns - time.monotonic_ns(), 0) / 1e9)  # as they do
         self._overseer.start()
-        self._coordinate()
+        with self._answering():
+            self._coordinate()
         self._overseer.stop()
-        self._send(everyone, {"stop": True})
+        self.tell({"stop": True})
         counters = self._gather("counters", READY_S)
         coordinator, collected = self._coordinator, self._task.collect()
-        return Played(coordinator.end_ps, counters, coordinator.lateness, collected)
+        trees = rebuilt(self._moves, self._start_ns, counters)
+        return Played(coordinator.end_ps, counters, coordinator.lateness, collected, trees)
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Answer calls for hosts to stand still."""
+        calls = self._task.trees
+        if calls is None:
+            yield
+            return
+        self._poll.register(calls.call, select.EPOLLIN)
+        yield
+        self._poll.unregister(calls.call)
 
     def _coordinate(self) -> None:
         """Let the director run until all is over."""
@@ -238,15 +256,37 @@ class Coordination:
         """Yield the messages that have come; wait for the first of them for a limited time."""
         select.select([self._poll], [], [], max(limit_s, 0))  # finer than epoll's milliseconds
         self._overseer.look()
-        for descriptor, _ in self._poll.poll(0):
-            number = self._number[descriptor]
-            message = listen(self._hosts[number].control)
-            if message is None:
-                self._overseer.mourn(number)
-            elif "error" in message:
-                raise BackendError(f"{self._hosts[number].name}: {message['error']}")
-            else:
-                yield number, message
+        ready = {descriptor for descriptor, _ in self._poll.poll(0)}
+        calls = self._task.trees
+        if calls is not None and calls.call in ready:
+            besides: list[tuple[int, dict[str, Any]]] = []
+            self._moves.append(move_trees(calls, self, lambda *each: besides.append(each)))
+            yield from besides
+            return  # of hosts that were ready, all messages may have come
+        for number in sorted(map(self._number.__getitem__, ready)):
+            yield number, self.hear(number)
+
+    @property
+    def count(self) -> int:
+        """The number of hosts."""
+        return len(self._hosts)
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send all hosts a message."""
+        self._send(range(self.count), message)
+
+    def hear(self, number: int) -> dict[str, Any]:
+        """Return a host's next message.
+
+        Raises:
+            BackendError: If it has an error to report.
+        """
+        message = listen(self._hosts[number].control)
+        if message is None:
+            self._overseer.mourn(number)
+        if "error" in message:
+            raise BackendError(f"{self._hosts[number].name}: {message['error']}")
+        return message
 
     def _gather(self, kind: str, limit_s: float) -> list[Any]:
         """Return hosts' messages of a kind, in their order.

@@ -9,14 +9,13 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.live.host_process import CollectiveHost, HostTask, be_host
 from ringleaf.networks.live.members import HostProcess, Members, death, hear, say
 from ringleaf.networks.live.processor import Stopwatch
 from ringleaf.networks.live.stalls import stalled
-from ringleaf.networks.live.standstill import move_trees
+from ringleaf.networks.live.standstill import Moved, move_trees
 from ringleaf.networks.live.surroundings import CrewSurroundings
 
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
@@ -39,9 +38,10 @@ class HostCrew:
         self._forked = Members()
         self._members: list[HostProcess] = []
         self._poll = select.poll()
-        self._start_ns = 0
-        self.moved_ps: list[int] = []
-        """When trees became others, since the start."""
+        self.start_ns = 0
+        """The common start, by the monotonic clock."""
+        self.moves: list[Moved] = []
+        """The changes of trees."""
 
     def __enter__(self) -> Self:
         self._forked.__enter__()
@@ -73,8 +73,8 @@ class HostCrew:
             self._poll.register(descriptor, select.POLLIN)
         self._fork(operation)
         self._gather("ready", READY_S)
-        self._start_ns = start_ns = time.monotonic_ns() + START_AFTER_NS
-        self._tell({"start": start_ns})
+        self.start_ns = start_ns = time.monotonic_ns() + START_AFTER_NS
+        self.tell({"start": start_ns})
         self._around.begin(start_ns)
         time.sleep(max(start_ns - time.monotonic_ns(), 0) / 1e9)  # as they do
         stopwatch.start()
@@ -84,7 +84,7 @@ class HostCrew:
         stopwatch.stop()
         if self._around.trees is not None:
             self._poll.unregister(self._around.trees.call)
-        self._tell({"stop": True})
+        self.tell({"stop": True})
         counters = self._gather("counters", READY_S)
         return finish, counters
 
@@ -96,7 +96,25 @@ class HostCrew:
             self._poll.register(member.control, select.POLLIN)
             self._poll.register(member.watch, select.POLLIN)
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    @property
+    def count(self) -> int:
+        """The number of hosts."""
+        return len(self._members)
+
+    def hear(self, number: int) -> dict[str, Any]:
+        """Return a host's next message.
+
+        Raises:
+            BackendError: If its process has ended, or has an error to report.
+        """
+        return hear(self._members[number])
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send all hosts a message.
+
+        Raises:
+            BackendError: If a process has ended.
+        """
         for member in self._members:
             try:
                 say(member.control, message)
@@ -147,13 +165,12 @@ class HostCrew:
                 heard[number] = message[kind]
 
         assert self._around.trees is not None
-        told_ns = move_trees(self._around.trees, self._members, note)
-        self.moved_ps.append((told_ns - self._start_ns) * PS_PER_NS)
+        self.moves.append(move_trees(self._around.trees, self, note))
 
     def _stall(self, kind: str, heard: Mapping[int, Any], limit_s: float) -> BackendError:
         """Return an error that names the hosts that are not done, and those they wait for."""
         left = [number for number in range(len(self._members)) if number not in heard]
-        self._tell({"explain": True})
+        self.tell({"explain": True})
         answers = self._listen("waits", EXPLAIN_S)
         names = {number: self._members[number].name for number in left}
         return stalled(kind, names, answers, self._around.explain(), s=limit_s)

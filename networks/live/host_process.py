@@ -191,8 +191,23 @@ class Host:
         words = self.task.store.arena.words
         return sum(int(words[at + word]) for at in self.blocks)
 
-    def counters(self, cpu_s: float) -> dict[str, Any]:
-        """Return what the host has counted; it has used so much of a processor's time."""
+    def stand_still(self, groups: Sequence[int]) -> None:
+        """Have workers of these groups go on over other trees, when switches know of them."""
+        task = self.task
+        stand_still(
+            *(groups, self.number, task.endpoints, task.store),
+            engine=self.engine,
+            control=self.control,
+        )
+
+    def counters(self, cpu_s: float, start_ps: int) -> dict[str, Any]:
+        """Return what the host has counted.
+
+        Args:
+            cpu_s: The time of a processor that it has used.
+            start_ps: The common start, in this process's time.
+        """
+        resumed = resumed_ps(self.number, self.task.endpoints, self.task.store)
         net = self.engine.network()
         own = net.ports[0]
         return {
@@ -205,6 +220,10 @@ class Host:
             "events": int(net.state[s.EVENTS]),
             "unclaimed": int(net.state[s.UNCLAIMED]),
             "cpu_s": cpu_s,
+            "resumed": [
+                (group, None if at_ps is None else at_ps - start_ps)
+                for group, at_ps in resumed.items()
+            ],
             **self.engine.sockets()[0],
         }
 
@@ -241,10 +260,7 @@ class CollectiveHost(Host):
         while not self._must_stop():
             self._advance(start_ps)
             self.note_progress()
-        last_ps = resumed_ps(self.number, self.task.endpoints, self.task.store)
-        counters = self.counters(time.process_time() - cpu_s)
-        counters["resumed_ps"] = None if last_ps is None else last_ps - start_ps
-        say(self.control, {"counters": counters})
+        say(self.control, {"counters": self.counters(time.process_time() - cpu_s, start_ps)})
 
     def _start(self, start_ps: int) -> None:
         """Let agents send the requests they have been given so far."""
@@ -260,19 +276,10 @@ class CollectiveHost(Host):
         if not text or "stop" in (message := json.loads(text)):
             return True
         if "halt" in message:
-            self._stand_still(message["halt"])
+            self.stand_still(message["halt"])
         else:
             say(self.control, {"waits": self.waits([self._operation])})
         return False
-
-    def _stand_still(self, groups: Sequence[int]) -> None:
-        """Have workers of these groups go on over other trees, when switches know of them."""
-        task = self.task
-        stand_still(
-            *(groups, self.number, task.endpoints, task.store),
-            engine=self.engine,
-            control=self.control,
-        )
 
     def _advance(self, start_ps: int) -> None:
         """Serve until agents report, for one turn at most."""

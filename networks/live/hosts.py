@@ -26,6 +26,7 @@ from ringleaf.networks.live.host_process import HostTask
 from ringleaf.networks.live.led_crew import LedCrew
 from ringleaf.networks.live.processor import Clock, Stopwatch
 from ringleaf.networks.live.shared_traffic import SharedTraffic
+from ringleaf.networks.live.standstill import rebuilt
 from ringleaf.networks.live.surroundings import CrewSurroundings
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import TreeRebuilt
@@ -142,7 +143,8 @@ class LiveHosts(GivesTensors):
             finish_ps, counters = crew.run(operation, stopwatch)
             members = [index(host) for host in self.groups[0].hosts]
             finish_ps = [finish_ps[each] for each in members]
-            return LiveOutcome(finish_ps, counters, stopwatch, _rebuilt(crew.moved_ps, counters))
+            trees = rebuilt(crew.moves, crew.start_ns, counters)
+            return LiveOutcome(finish_ps, counters, stopwatch, trees)
 
     def led_crew(self, around: CrewSurroundings) -> LedCrew:
         """Return a crew that a director leads, made for `endpoints`."""
@@ -153,16 +155,3 @@ class LiveHosts(GivesTensors):
         if self.traffic is not None:
             self.traffic.clear()
         return HostTask(self.endpoints, self.store, progress, self._seed, self.traffic)
-
-
-def _rebuilt(
-    moved_ps: Sequence[int], counters: Sequence[Mapping[str, Any]]
-) -> tuple[TreeRebuilt, ...]:
-    """Return the changes of trees, of which hosts know when they had results after the last."""
-    resumed = [counted["resumed_ps"] for counted in counters]
-    known = [each for each in resumed if each is not None]
-    last_ps = max(known) if len(known) == len(resumed) else None
-    return tuple(
-        TreeRebuilt(at_ps, last_ps if number == len(moved_ps) else None)
-        for number, at_ps in enumerate(moved_ps, start=1)
-    )

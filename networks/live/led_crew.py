@@ -96,6 +96,7 @@ class LedCrew:
             self._around.explain,
             self._around.stall_s,
             self._around.door,
+            self._around.trees,
         )
         return task, hosts
 

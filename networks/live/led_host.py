@@ -21,8 +21,8 @@ from ringleaf.networks.live.orders import Begin, Left, Move, PartDone, Raise
 class LedHost(Host):
     """A host that does what the orders of a coordinator say (`orders.py`).
 
-    Besides, it receives {"start"}, {"explain"} and {"stop"}, and sends {"ready"}, {"waits"} and
-    {"counters"}; and of what is under way, {"left"} and {"done"}.
+    Besides, it receives {"start"}, {"halt"}, {"explain"} and {"stop"}, and sends {"ready"},
+    {"waits"} and {"counters"}; and of what is under way, {"left"} and {"done"}.
 
     Args:
         place: Its place on the machine.
@@ -56,7 +56,8 @@ class LedHost(Host):
             for operation in self.execution.take_done():
                 self._finish(operation)
             self.note_progress()
-        say(self.control, {"counters": self.counters(time.process_time() - cpu_s)})
+        counters = self.counters(time.process_time() - cpu_s, self._start_ps)
+        say(self.control, {"counters": counters})
 
     def _obey(self) -> bool:
         """Do what has been ordered so far; return whether to go on."""
@@ -77,6 +78,8 @@ class LedHost(Host):
             self._raise(Raise(**message["raise"]))
         elif "move" in message:
             self._move(Move(**message["move"]))
+        elif "halt" in message:
+            self.stand_still(message["halt"])
         else:
             say(self.control, {"waits": self.waits(self.execution.operations)})
 

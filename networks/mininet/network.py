@@ -272,9 +272,9 @@ class MininetNetwork(GivesTensors):
         fabric = self._fabric
         before, wall_s = fabric.counters(), time.monotonic()
         stopwatch = Stopwatch(fabric.cpu_s)
-        with self._disturbed():
+        with self._disturbed(self._hosts.endpoints.rebuilders):
             played = act(self._hosts.led_crew(self._around()), stopwatch)
-        outcome = LiveOutcome([played.end_ps], played.counters, stopwatch)
+        outcome = LiveOutcome([played.end_ps], played.counters, stopwatch, played.rebuilt)
         return played, self._result(outcome, before, time.monotonic() - wall_s)
 
     def _result(self, outcome: LiveOutcome, before: Counters, wall_s: float) -> RunResult:

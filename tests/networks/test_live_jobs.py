@@ -27,12 +27,10 @@ layers:
 """
 COMPUTE_PS = 60 * 10**9
 SPEC = """\
-topo: leafspine,leaves=2,spines=1,hosts=3
 rate: 4M
 delay: 10us
 net: mininet
 scale: 1
-stall: 2s
 mtu: 1024
 lanes: 64
 jobs:
@@ -62,6 +60,7 @@ mtu: 1024
 def write_spec(folder: Path, *, first: int, second: int, compute: int, **more: str) -> Path:
     model, spec = folder / "small.yaml", folder / "spec.yaml"
     model.write_text(MODEL)
+    more = {"topo": "leafspine,leaves=2,spines=1,hosts=3", "stall": "2s"} | more
     lines = [f"{name}: {value}" for name, value in more.items()]
     text = SPEC.format(model=model, first=first, second=second, compute=compute)
     spec.write_text("\n".join([text, *lines, ""]))
@@ -103,6 +102,20 @@ def test_jobs_share_a_live_network_and_all_sums_are_right(switch: str, tmp_path:
         assert int(row["compute_ps"]) == COMPUTE_PS
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert (summary["time"], summary["complete"]) == ("wall clock", True)
+
+
+def test_jobs_in_switches_go_on_when_their_root_has_failed(tmp_path: Path) -> None:
+    """The first job's tree has the spine that fails for good; the second one's has the other."""
+    options = {"algo": "switchml", "servers": "0", "scheduler": "fifo", "placement": "spread"}
+    options |= {"topo": "leafspine,leaves=2,spines=2,hosts=2", "stall": "8s"}
+    options |= {"faults": "[s2 down at 60ms]", "reroute": "20ms"}
+    spec = write_spec(tmp_path, first=2, second=2, compute=1, **options)
+    process = start("run", "--spec", str(spec), "--out", str(tmp_path / "out"))
+    output, _ = process.communicate(timeout=PATIENCE_S)
+
+    assert process.returncode == 0, output
+    assert "# wrong values: 0 OK" in output
+    assert {(row["wrong"], row["rebuilt"]) for row in read_rows(tmp_path / "out")} == {("0", "1")}
 
 
 def test_a_workload_runs_live_with_its_time_in_virtual_time(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.faults import Reroute, Restart
-from ringleaf.networks.live.members import HostProcess, listen, say
-from ringleaf.networks.live.standstill import move_trees
+from ringleaf.networks.live.members import listen, say
+from ringleaf.networks.live.standstill import Moved, move_trees, rebuilt
 from ringleaf.networks.mininet.rerouting import RouteChange, route_changes, with_trees
 from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.outcome import TreeRebuilt
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.registry import build
 
@@ -37,6 +38,24 @@ class Calls:
                 each.setblocking(True)
 
 
+@dataclass
+class Leader:
+    """A process that leads hosts over these sockets."""
+
+    controls: list[socket.socket]
+
+    @property
+    def count(self) -> int:
+        return len(self.controls)
+
+    def tell(self, message: dict[str, Any]) -> None:
+        for each in self.controls:
+            say(each, message)
+
+    def hear(self, number: int) -> dict[str, Any]:
+        return _next(self.controls[number])
+
+
 def _next(control: socket.socket) -> dict[str, Any]:
     message = listen(control)
     assert message is not None
@@ -47,20 +66,39 @@ def test_hosts_go_on_from_the_least_rounds_when_switches_have_been_told() -> Non
     """By hand: two hosts, of which the second has finished something meanwhile."""
     pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2)]
     hosts = [theirs for _, theirs in pairs]
-    members = [HostProcess(f"h{i}", 0, ours, -1, "agent") for i, (ours, _) in enumerate(pairs)]
+    leader = Leader([ours for ours, _ in pairs])
     say(hosts[0], {"rounds": [[0, [4, 5]], [2, [7]]]})
     say(hosts[1], {"finished": 12})
     say(hosts[1], {"rounds": [[0, [5, 5]]]})
     calls, noted = Calls(hosts), list[tuple[int, dict[str, Any]]]()
 
-    move_trees(calls, members, lambda number, message: noted.append((number, message)))
+    moved = move_trees(calls, leader, lambda number, message: noted.append((number, message)))
 
+    assert moved.groups == (0, 2)
     assert calls.told == [[{"halt": [0, 2]}] * 2]
     assert noted == [(1, {"finished": 12})]
     assert [_next(each) for each in hosts] == [{"go_on": [[0, [4, 5]], [2, [7]]]}] * 2
     for pair in pairs:
         for each in pair:
             each.close()
+
+
+def test_each_group_has_its_changes_and_knows_when_its_hosts_went_on() -> None:
+    """By hand: three jobs, of which the second had no result after the last change."""
+    moves = [Moved(1_000, (0, 1)), Moved(1_500, (0,)), Moved(1_700, (1, 2))]
+    counters: list[dict[str, Any]] = [
+        {"resumed": [(0, 900_000), (1, None), (2, 800_000)]},
+        {"resumed": [(0, 950_000), (1, 990_000)]},
+        {"resumed": []},  # a host that works for none of them
+    ]
+
+    assert rebuilt(moves, 900, counters) == (
+        TreeRebuilt(100_000, None),
+        TreeRebuilt(100_000, None),
+        TreeRebuilt(600_000, 950_000),
+        TreeRebuilt(800_000, None),
+        TreeRebuilt(800_000, 800_000),
+    )
 
 
 def test_changes_of_routes_have_those_of_trees_and_what_undoes_them() -> None:
