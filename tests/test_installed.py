@@ -71,6 +71,8 @@ def test_entry_points_are_noticed_by_the_beginning_of_their_group(place: Path) -
     assert may_have_points("ringleaf.")
     assert may_have_points("console")
     assert not may_have_points("pydantic")
+    assert not may_have_points("ringleaf.", besides="thing")
+    assert may_have_points("ringleaf.", besides="things")
 
 
 @pytest.mark.parametrize("name", ["packed.zip", "thing.egg"])

@@ -3,6 +3,8 @@
 Of NetworkX that is graphs without algorithms; of finsy, messages of P4Runtime without gRPC.
 """
 
+from pathlib import Path
+
 import pytest
 from fresh_process import printed_by
 
@@ -52,6 +54,18 @@ def test_the_first_use_of_an_algorithm_imports_all(use: str) -> None:
     )
 
     assert told == "True [1, 2] True True True True"
+
+
+def test_backends_are_looked_for_only_if_a_package_has_some(tmp_path: Path) -> None:
+    """NetworkX itself has one, for its tests."""
+    assert outcome("print(light, 'importlib.metadata' in sys.modules)") == "True False"
+
+    package = tmp_path / "fast-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: fast\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[networkx.backends]\nfast = fast:Fast\n")
+    begin = f"import sys; sys.path.append({str(tmp_path)!r})\n{BEGIN}"
+    assert outcome("print(list(nx.utils.backends.backends))", begin=begin) == "['fast']"
 
 
 def test_what_it_has_not_got_is_no_attribute() -> None:

@@ -82,10 +82,16 @@ def write_config(folder: Path, resolved: Mapping[str, Any], options: Mapping[str
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(),
         "git_commit": git_commit(),
-        "machine": {"system": platform.platform(), "processor": platform.machine()},
+        "machine": {"system": _system(), "processor": platform.machine()},
         "given": {name: value for name, value in options.items() if name not in ASIDE},
     }
     write_json(folder / CONFIG, about | dict(resolved))
+
+
+def _system() -> str:
+    """Return the operating system's name and version, and the C library's."""
+    vars(platform.uname()).setdefault("processor", "")  # else `uname -p` is run, which takes longer
+    return platform.platform()
 
 
 def write_json(path: Path, value: Any) -> None:

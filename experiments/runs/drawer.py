@@ -21,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+import networkx as nx
+
 from ringleaf.core import light_packages
 from ringleaf.core.kept_methods import kept
 from ringleaf.core.orphans import die_with_parent
@@ -125,6 +127,7 @@ def serve(source: IO[str], sink: IO[str], kind: str = "collective") -> None:
     for name in (*(f"experiments.workloads.{kind}.{part}" for part in _OF_KIND), *_OF_ALL):
         with suppress(ModuleNotFoundError):
             import_module(f"ringleaf.{name}")
+    nx.Graph()  # loads them (`light_packages`)
     gc.freeze()  # all of this stays: the search for garbage, and forks, leave it alone
     line = source.readline()
     if line:

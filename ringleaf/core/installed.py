@@ -22,7 +22,7 @@ def version_of(package: str) -> str | None:
     """Return the version of an installed package; None: it is not there."""
     name = _normal(package)
     for folder in _folders(tuple(sys.path)) or ():
-        if _normal(os.path.basename(folder).partition("-")[0]) == name:
+        if _package_of(folder) == name:
             if version := _version_in(folder):
                 return version
             break
@@ -34,10 +34,18 @@ def version_of(package: str) -> str | None:
         return None
 
 
-def may_have_points(group: str) -> bool:
-    """Return whether a package may have entry points of a group whose name begins so."""
+def may_have_points(group: str, besides: str = "") -> bool:
+    """Return whether a package may have entry points of a group whose name begins so.
+
+    Args:
+        group: The beginning.
+        besides: A package that is not looked at.
+    """
     folders = _folders(tuple(sys.path))
-    return folders is None or any(f"[{group}".encode() in _points_in(each) for each in folders)
+    return folders is None or any(
+        f"[{group}".encode() in _points_in(each) and _package_of(each) != besides
+        for each in folders
+    )
 
 
 @cache
@@ -58,6 +66,10 @@ def _folders(path: tuple[str, ...]) -> list[str] | None:
         if any(name.endswith(".egg") for name in (place, *names)):
             return None
     return folders
+
+
+def _package_of(folder: str) -> str:
+    return _normal(os.path.basename(folder).partition("-")[0])
 
 
 def _version_in(folder: str) -> str:

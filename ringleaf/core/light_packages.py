@@ -19,9 +19,12 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
+from ringleaf.core.installed import may_have_points
+
 NETWORKX = "networkx"
 FINSY = "finsy"
 MESSAGES = "finsy.proto"
+METADATA = "importlib.metadata"
 
 _GRAPHS = frozenset({"Graph", "DiGraph"})
 _BEGINNING = """
@@ -93,7 +96,8 @@ class LightNetworkx(LightPackage):
         if name not in _GRAPHS:
             return False
         try:
-            exec(_BEGINNING, self.__dict__)
+            with _without_points():
+                exec(_BEGINNING, self.__dict__)
         except (ImportError, AttributeError):  # another release
             for each in [each for each in sys.modules if each.startswith(f"{NETWORKX}.")]:
                 del sys.modules[each]
@@ -127,6 +131,17 @@ class LightMessages(LightPackage):
             return False
         self.__dict__.update(parts)
         return True
+
+
+@contextmanager
+def _without_points() -> Iterator[None]:
+    """Have NetworkX look for no backends if it alone has one, which it leaves out itself."""
+    if METADATA in sys.modules or may_have_points(f"{NETWORKX}.", besides=NETWORKX):
+        yield
+        return
+    with _stood_for(METADATA):
+        sys.modules[METADATA].__dict__["entry_points"] = lambda **_: ()
+        yield
 
 
 @contextmanager
