@@ -330,21 +330,25 @@ def _deal(store: Store, at_word: int, count_word: int, free: Words) -> None:
 
 
 def widen_pool(store: Store, *, head_bytes: int, field_count: int, lane_count: int) -> None:
-    """Make the rows at least so wide; packets keep their numbers and what they hold."""
+    """Make the rows at least so wide; packets in use keep their numbers and what they hold."""
+    packets, vectors = (POOL_SIZE, 0, FREE_AT, POOL_FREE), (VECTORS, 1, FREE_PHVS_AT, PHVS_FREE)
     widths = {
-        HEAD_BYTES: ("bytes", HEADS_AT, POOL_SIZE, 0, -(-head_bytes // 64) * 64),
-        FIELD_COUNT: ("fields", FIELDS_AT, VECTORS, 1, -(-field_count // 8) * 8),
-        LANE_COUNT: ("lanes", LANES_AT, VECTORS, 1, -(-lane_count // 16) * 16),
+        HEAD_BYTES: ("bytes", HEADS_AT, packets, -(-head_bytes // 64) * 64),
+        FIELD_COUNT: ("fields", FIELDS_AT, vectors, -(-field_count // 8) * 8),
+        LANE_COUNT: ("lanes", LANES_AT, vectors, -(-lane_count // 16) * 16),
     }
-    for width_word, (array, at_word, count_word, more, width) in widths.items():
+    for width_word, (array, at_word, stock, width) in widths.items():
         came, old = (int(store.arena.words[word]) for word in (at_word, width_word))
         if width <= old:
             continue
+        count_word, more, *free_words = stock
         size = int(store.arena.words[count_word]) + more
         at = store.allocate(array, size * width)
         flat = getattr(store.arena, array)
+        # Most are free, and rows that are never written to take no memory.
+        used = np.setdiff1d(np.arange(size), _free(store, *free_words))
         rows = flat[at : at + size * width].reshape(size, width)
-        rows[:, :old] = flat[came : came + size * old].reshape(size, old)
+        rows[used, :old] = flat[came : came + size * old].reshape(size, old)[used]
         store.arena.words[at_word], store.arena.words[width_word] = at, width
 
 
