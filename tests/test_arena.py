@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleaf.core.arena import Store
 
@@ -17,6 +19,20 @@ def test_ranges_begin_at_cache_lines(array: str, count: int) -> None:
     found = getattr(store.arena, array)[offset:]
     assert found.ctypes.data % 64 == 0
     assert not found.any()
+
+
+@given(counts=st.lists(st.integers(0, 5000), max_size=12))
+def test_ranges_keep_what_they_hold_and_begin_with_zeros(counts: list[int]) -> None:
+    store = Store()
+    ranges = []
+    for number, count in enumerate(counts, start=1):
+        at = store.allocate("words", count)
+        assert not store.arena.words[at : at + count].any()
+        store.arena.words[at : at + count] = number
+        ranges.append((at, count))
+
+    for number, (at, count) in enumerate(ranges, start=1):
+        assert (store.arena.words[at : at + count] == number).all()
 
 
 @pytest.mark.parametrize("shared", [False, True])

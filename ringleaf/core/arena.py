@@ -34,6 +34,10 @@ def _aligned(make: Callable[[int], Bytes], size_bytes: int) -> Bytes:
     return buffer[start : start + size_bytes]
 
 
+SMALL_BYTES = 128 << 20
+"""An array that is larger only doubles: machines may refuse many times what they have."""
+
+
 def _zeros(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     size_bytes = count * np.dtype(dtype).itemsize
     return _aligned(lambda size: np.zeros(size, np.uint8), size_bytes).view(dtype)
@@ -120,12 +124,15 @@ class Store:
         """
         old = getattr(self.arena, array)
         per_line = 64 // old.itemsize
-        offset = -(-self._used[array] // per_line) * per_line
+        before = self._used[array]
+        offset = -(-before // per_line) * per_line
         self._used[array] = offset + count
         if self._used[array] > old.size:
-            # Doubling makes the copying of all allocations together linear in their size.
-            new = _zeros(2 * self._used[array], old.dtype)
-            new[: old.size] = old
+            # Growing by a factor makes the copying of all allocations together linear in their
+            # size. Pages take no memory until they are written to, so a large factor costs nothing.
+            factor = 8 if self._used[array] * old.itemsize <= SMALL_BYTES else 2
+            new = _zeros(factor * self._used[array], old.dtype)
+            new[:before] = old[:before]
             old.flags.writeable = False  # who writes there has kept it too long
             self._put(array, new)
         return offset
