@@ -21,7 +21,13 @@ FIRST = {
     "ringleaf/core/views.py": ("tests/test_native.py",),
     "ringleaf/core/compiler/arenas.py": ("tests/test_native.py",),
     "ringleaf/core/compiled.py": ("tests/test_native.py",),
-    "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
+    "hosts/rc/": (
+        "tests/hosts/test_rc_requests.py",
+        "tests/hosts/test_rc_answers.py",
+        "tests/hosts/test_rc_receivers.py",
+        "tests/hosts/test_rc_controllers.py",
+        "tests/hosts/test_rc_cut_packets.py",
+    ),
     "hosts/rc/layers.py": ("tests/test_wire_numbers.py",),
     "ina/switchml/scaling.py": ("tests/ina/test_switchml_scaling.py",),
     "ina/atp/": ("tests/ina/test_atp_steps.py", "tests/ina/test_tables_apart.py"),
@@ -53,7 +59,10 @@ FIRST = {
     "switches/generate/select.py": ("tests/switches/test_observing.py",),
     "switches/generate/statements.py": ("tests/switches/test_observing.py",),
     "networks/virtual/": (
-        "tests/networks/test_loop_parts.py",
+        "tests/networks/test_loop_links.py",
+        "tests/networks/test_loop_hosts.py",
+        "tests/networks/test_loop_switches.py",
+        "tests/networks/test_loop_events.py",
         "tests/networks/test_virtual_tiny.py",
     ),
 }

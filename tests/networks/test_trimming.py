@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_loop_parts import SWITCH, Net, udp
+from loop_net import SWITCH, Net, udp
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import ALGORITHMS
