@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ringleaf.collectives.algorithm import Algorithm, Look, Request
 from ringleaf.collectives.algorithms.common.binary_tree import (
+    Edges,
     TreeEdge,
     in_order_edges,
-    pipeline_cost,
+    pipeline_of,
     up_and_down,
 )
 from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
@@ -42,7 +43,7 @@ def double_tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
     return Schedule(Collective.ALLREDUCE, "doubletree", ranks, 2 * segments, rows)
 
 
-def trees(ranks: int) -> tuple[tuple[TreeEdge, ...], tuple[TreeEdge, ...]]:
+def trees(ranks: int) -> tuple[Edges, Edges]:
     """Return the edges of both trees. Inner nodes are odd in the first, even in the second."""
     first = in_order_edges(ranks)
 
@@ -58,7 +59,7 @@ def double_tree_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: i
     """Return the cost of both pipelines; latency grows with log2(n), bytes tend to 2 S."""
     check_ranks("double_tree_cost", ranks)
     check_segments("double_tree_cost", segments)
-    return pipeline_cost(trees(ranks), ranks, size_bytes / (2 * segments), segments, fabric)
+    return pipeline_of(trees, ranks).cost(size_bytes / (2 * segments), segments, fabric)
 
 
 def double_tree_segments(ranks: int, size_bytes: int, fabric: AlphaBeta) -> int:

@@ -8,10 +8,11 @@ import numpy as np
 
 from ringleaf.collectives.algorithm import Algorithm, Look, Request
 from ringleaf.collectives.algorithms.common.binary_tree import (
+    Edges,
     TreeEdge,
     height,
     in_order_edges,
-    pipeline_cost,
+    pipeline_of,
     up_and_down,
 )
 from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
@@ -81,7 +82,11 @@ def tree_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int = 1)
     """Return the cost of the pipeline; latency grows with log2(n), bytes tend to 3 S."""
     check_ranks("tree_cost", ranks)
     check_segments("tree_cost", segments)
-    return pipeline_cost([in_order_edges(ranks)], ranks, size_bytes / segments, segments, fabric)
+    return pipeline_of(_one_tree, ranks).cost(size_bytes / segments, segments, fabric)
+
+
+def _one_tree(ranks: int) -> tuple[Edges]:
+    return (in_order_edges(ranks),)
 
 
 def tree_segments(ranks: int, size_bytes: int, fabric: AlphaBeta) -> int:

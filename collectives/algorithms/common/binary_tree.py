@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,7 +22,10 @@ class TreeEdge:
     depth: int
 
 
-def in_order_edges(ranks: int) -> tuple[TreeEdge, ...]:
+Edges = tuple[TreeEdge, ...]
+
+
+def in_order_edges(ranks: int) -> Edges:
     """Return the edges of a balanced tree whose in-order numbering is 0 to `ranks` - 1.
 
     Nodes of even number are leaves, those of odd number are inner nodes, so a copy of the
@@ -70,36 +74,53 @@ def up_and_down(edges: Sequence[TreeEdge], chunks: range, levels: int | None = N
     return both.take(np.argsort(both.start, kind="stable"))
 
 
-def pipeline_cost(
-    trees: Sequence[tuple[TreeEdge, ...]],
-    ranks: int,
-    segment_bytes: float,
-    segments: int,
-    fabric: AlphaBeta,
-) -> Cost:
-    """Return the cost of `up_and_down` in all `trees` at once, with `segments` segments in each.
+@dataclass(frozen=True, slots=True)
+class TreePipeline:
+    """All that the time of a pipeline through trees depends on.
 
-    The pipeline fills once, then the port with most to do sets the pace. This is
-    `critical_path` up to a few segments: while it fills, that port is not idle all the time.
+    Attributes:
+        ranks: Their nodes.
+        height: The depth of the deepest leaf.
+        climb: The time, in segments, that the first segment takes to a root, at most.
+        load: The messages per direction of the busiest port, for one segment in each tree.
     """
-    height_of_all = max(height(edges) for edges in trees)
-    load = port_load(trees)
-    slots = 2 * max(climb(edges) for edges in trees) + load * (segments - 1)
-    return Cost(
-        time_ps=2 * height_of_all * fabric.worst_latency_ps(ranks)
-        + slots * fabric.port_ps(segment_bytes),
-        sent_bytes=round(load * segments * segment_bytes),
-        latency_terms=2 * height_of_all,
+
+    ranks: int
+    height: int
+    climb: int
+    load: int
+
+    def cost(self, segment_bytes: float, segments: int, fabric: AlphaBeta) -> Cost:
+        """Return the cost of `up_and_down` in all trees at once, with `segments` segments in each.
+
+        The pipeline fills once, then the port with most to do sets the pace. This is
+        `critical_path` up to a few segments: while it fills, that port is not idle all the time.
+        """
+        slots = 2 * self.climb + self.load * (segments - 1)
+        return Cost(
+            time_ps=2 * self.height * fabric.worst_latency_ps(self.ranks)
+            + slots * fabric.port_ps(segment_bytes),
+            sent_bytes=round(self.load * segments * segment_bytes),
+            latency_terms=2 * self.height,
+        )
+
+
+@lru_cache(maxsize=64)  # builders that choose a number of segments ask again
+def pipeline_of(trees: Callable[[int], Sequence[Edges]], ranks: int) -> TreePipeline:
+    """Return the pipeline through the trees that a function makes for so many ranks."""
+    all_edges = trees(ranks)
+    return TreePipeline(
+        ranks, max(map(height, all_edges)), max(map(climb, all_edges)), port_load(all_edges)
     )
 
 
-def port_load(trees: Sequence[tuple[TreeEdge, ...]]) -> int:
+def port_load(trees: Sequence[Edges]) -> int:
     """Return the messages per direction of the busiest port, for one segment in each tree."""
     ends = Counter(end for edges in trees for edge in edges for end in (edge.child, edge.parent))
     return max(ends.values(), default=0)
 
 
-def climb(edges: tuple[TreeEdge, ...]) -> int:
+def climb(edges: Edges) -> int:
     """Return the time, in segments, that the first segment takes to the root.
 
     Siblings share their parent's port. The way down takes as long.
