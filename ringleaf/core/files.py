@@ -53,7 +53,7 @@ _KINDS = tuple(
         (
             ASTRA_WORKLOAD,
             rb"(?>\s+|#[^\r\n]*)*+(?:MICRO|DATA|MODEL|HYBRID_[A-Z_]+|DISTRIBUTED_INFERENCE)\b"
-            rb"[^\r\n]*(?>\s+|#[^\r\n]*)*+\d+[ \t]*(?:[\r\n#]|$)",
+            rb"[^\r\n]*[\r\n](?>\s+|#[^\r\n]*)*+\d+[ \t]*(?:[\r\n#]|$)",
         ),
         (
             HTSIM,

@@ -131,7 +131,7 @@ def test_a_round_trip_changes_names_only(tmp_path: Path, made: Graph) -> None:
         ("num_ranks 2", "num_ranks 0", "line 2: must have 1 to 4096 ranks, got 0"),
         ("rank 1 {", "rank 2 {", "line 11: must begin another rank below 2, .* got 'rank 2 {'"),
         ("rank 1 {", "rank 0 {", "line 11: must begin another rank"),
-        ("calc 7", "compute 7", "line 8: must be calc, send, recv, .* got 'compute 7'"),
+        ("calc 7", "compute 7", "line 8: must be calc N, send Nb to R, .* got 'compute 7'"),
         ("calc 7", "calc 7777777777777777", "line 8: must be calc"),
         ("calc 7", "l1: calc 7", "line 8: label must be new, got 'l1'"),
         ("calc 7", "recv 8b to 1", "line 8: must be send to or recv from, got 'recv 8b to 1'"),
