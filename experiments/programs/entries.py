@@ -115,11 +115,16 @@ class Entries:
         split = words.index("=>") if "=>" in words else len(words)
         keys, arguments = list(words[:split]), list(words[split + 1 :])
         fields = list(self._table(where, table).match_fields)
+        if not fields:
+            raise ConfigError(
+                f"{where}: entries need keys, got table {table!r}, which has none; use "
+                "table_set_default"
+            )
         priority = None
         if any(field.match_type in _RANKED for field in fields):
             if not arguments:
                 raise ConfigError(f"{where}: an entry of this table needs a priority, got none")
-            priority = LEAST_PRIORITY - whole(where, arguments.pop())
+            priority = _priority(where, arguments.pop())
         if len(keys) != len(fields):
             raise ConfigError(
                 f"{where}: table {table} has {format_count(len(fields), 'key')}, got {keys}"
@@ -307,6 +312,14 @@ class Entries:
         return [*members, *groups, *self._defaults.values(), *entries]
 
 
+def _priority(where: str, text: str) -> int:
+    """Return P4Runtime's priority for BMv2's, of which the least wins."""
+    number = whole(where, text)
+    if not 0 <= number < LEAST_PRIORITY:
+        raise ConfigError(f"{where}: priority must be 0 to {LEAST_PRIORITY - 1}, got {text!r:.60}")
+    return LEAST_PRIORITY - number
+
+
 def _key(where: str, text: str, field: Any) -> Any:
     """Return a key as finsy's objects want it; None: it matches anything.
 
@@ -339,6 +352,10 @@ def _key(where: str, text: str, field: Any) -> Any:
             f"{format_count(field.bitwidth, 'bit')} and {mark} between them, got {text!r:.60}"
         ) from error
     if kind == P4MatchType.RANGE:
+        if first > second:
+            raise ConfigError(
+                f"{where}: key {field.name!r} must have its least value first, got {text!r:.60}"
+            )
         return None if (first, second) == (0, every) else (first, second)
     if second == 0:
         return None
