@@ -328,7 +328,7 @@ def _key(where: str, text: str, field: Any) -> Any:
     Raises:
         ConfigError: If it does not fit the field.
     """
-    kind, every = field.match_type, all_ones(field.bitwidth)
+    kind = field.match_type
     if kind in _MARKS and _MARKS[kind] not in text:
         raise ConfigError(
             f"{where}: key {field.name!r} must have {_MARKS[kind]} in it, as in BMv2, got "
@@ -351,11 +351,17 @@ def _key(where: str, text: str, field: Any) -> Any:
             f"{where}: key {field.name!r} must be two values of "
             f"{format_count(field.bitwidth, 'bit')} and {mark} between them, got {text!r:.60}"
         ) from error
+    if kind == P4MatchType.RANGE and first > second:
+        raise ConfigError(
+            f"{where}: key {field.name!r} must have its least value first, got {text!r:.60}"
+        )
+    return _pair(where, text, field, first, second)
+
+
+def _pair(where: str, text: str, field: Any, first: int, second: int) -> Any:
+    """Return a key of two values: a value and its mask, or the ends of a range."""
+    kind, every = field.match_type, all_ones(field.bitwidth)
     if kind == P4MatchType.RANGE:
-        if first > second:
-            raise ConfigError(
-                f"{where}: key {field.name!r} must have its least value first, got {text!r:.60}"
-            )
         return None if (first, second) == (0, every) else (first, second)
     if second == 0:
         return None

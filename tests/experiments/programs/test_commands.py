@@ -341,7 +341,7 @@ def test_keys_that_are_not_in_p4runtimes_form() -> None:
     [
         (
             "table_add range_table set_range 0->5 3 9->6 => 2 1",
-            "must have its least value first, got",
+            "must have its least value first",
         ),
         ("table_add range_table set_range 0->5 3 6->9 => 2 -1", "priority must be 0 to 2147483646"),
         ("table_add range_table set_range 0->5 3 6->9 => 2 2147483647", "priority must be 0 to"),

@@ -144,7 +144,7 @@ def test_a_folder_has_a_file_for_each_switch(tmp_path: Path) -> None:
         ("a.json", '{"table_entries": [{}]}', r"a.json: table_entries\[0\]: KeyError: 'table'"),
         (
             "a.json",
-            '{"table_entries": [{"default_action": 1, "table": "ipv4_lpm", "action_name": "drop"}]}',
+            '{"table_entries": [{"default_action": 1, "table": "ipv4_lpm"}]}',
             r"table_entries\[0\]: default_action must be true or false, got 1",
         ),
         ("a.json", '{"table_entries": 3}', r"a.json: table_entries must be a list, got 3"),
