@@ -147,11 +147,6 @@ def value_set(data: Json) -> None:
     data["parsers"][0]["parse_states"][0]["transitions"] = [transition]
 
 
-def missing_field(data: Json) -> None:
-    keys = [key for each in data["pipelines"][0]["tables"] for key in each["key"]]
-    keys[0]["target"][1] = "nowhere"
-
-
 def odd_transition(data: Json) -> None:
     data["parsers"][0]["parse_states"][0]["transitions"][0]["type"] = "odd"
 
@@ -172,7 +167,10 @@ FIELD_N = {"type": "field", "value": ["i", "n"]}
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (missing_field, r"a name or part that it refers to is not there, got '\w+\.nowhere'"),
+        (
+            add_primitive("assign", [{"type": "field", "value": ["base", "nowhere"]}, FIELD]),
+            "refers to what it does not have, or contradicts itself, got .*base.nowhere",
+        ),
         (set_version, r"BMv2 JSON format 2 is needed, got \[3, 0\]"),
         (
             add_to("extern_instances"),
