@@ -74,7 +74,7 @@ EXAMPLES = {
     "topo list": ("ringleaf topo list --hosts 64",),
     "topo show": ("ringleaf topo show hammingmesh", "ringleaf topo show net.graphml -o net.svg"),
     "topo export": ("ringleaf topo export --topo fattree,k=4 -o net.graphml",),
-    "workload": ("ringleaf workload run llama70b --ranks 16 --topo fattree",),
+    "workload": ("ringleaf workload run gpt13b --net flow --layers-per-stage 1",),
     "workload list": ("ringleaf workload list",),
     "workload show": ("ringleaf workload show vgg16", "ringleaf workload show incast --ranks 8"),
     "workload from-torch": (
