@@ -129,7 +129,7 @@ class _Command(TyperCommand):
         if ctx.resilient_parsing:
             return
         _, _, order = self.make_parser(ctx).parse_args(list(words))
-        for option, count in Counter(order).items():
+        for option, count in Counter[Any](order).items():
             values = _values(option, words) if count > 1 and _is_option(option) else ()
             if len(set(values)) > 1 and not option.multiple and not option.is_flag:
                 ctx.fail(
