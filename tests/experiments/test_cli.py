@@ -373,10 +373,13 @@ def test_shells_complete_commands_and_options() -> None:
         (["run", "--algo"], "ringleaf: run: option '--algo' requires an argument"),
         (["run", "a", "b"], "ringleaf: run: got unexpected extra argument"),
         (
-            ["run", "--algo", "ring", "--seed=2", "--algo=tree"],
+            ["run", "--dry-run", "--algo", "ring", "--seed=2", "--algo=tree"],
             "ringleaf: run: --algo must be there once, got 'ring' and 'tree'; where several",
         ),
-        (["run", "-o", "a", "--out", "b"], "ringleaf: run: --out must be there once, got 'a' and"),
+        (
+            ["verify", "ring", "--ranks=2", "--ranks", "3"],
+            "ringleaf: verify: --ranks must be there once, got '2' and '3'",
+        ),
         (["topo", "show"], "ringleaf: topo show: missing argument"),
         (["verify", "ring", "--ranks", "x"], "ringleaf: verify: invalid value for '--ranks'"),
         (["--nope"], "ringleaf: command line: no such option: --nope"),
