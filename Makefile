@@ -17,6 +17,8 @@ STAMP := $(VENV)/.ready
 include experiments/spec/options.mk
 NAMES := $(OPTIONS) SPEC
 FLAG_SPEC := --spec
+# Values of names that are switches, such as PCAP, that leave them off.
+OFF := 0 no No NO false False FALSE off Off OFF
 # Values are text: neither make nor the shell looks into them. ARGS alone is the shell's.
 q = '$(subst ','\'',$(1))'
 define newline
@@ -38,10 +40,10 @@ endif
 
 flags = $(foreach o,$(1),$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o)))))
 RUN_FLAGS = $(call flags,$(NAMES)) \
-            $(if $(filter-out 0 no,$(PCAP)),--pcap) \
-            $(if $(filter-out 0 no,$(EXPLAIN)),--explain) \
-            $(if $(filter-out 0 no,$(CHECK_PACKETS)),--check-packets) \
-            $(if $(filter-out 0 no,$(WIDE)),--wide) \
+            $(if $(filter-out $(OFF),$(PCAP)),--pcap) \
+            $(if $(filter-out $(OFF),$(EXPLAIN)),--explain) \
+            $(if $(filter-out $(OFF),$(CHECK_PACKETS)),--check-packets) \
+            $(if $(filter-out $(OFF),$(WIDE)),--wide) \
             $(if $(GIVEN_CC),--cc $(call q,$(GIVEN_CC)))
 
 # A target takes the names in TAKES_target; these are for all. Others are refused, at the end.
@@ -74,8 +76,8 @@ $(STAMP): pyproject.toml constraints.txt constraints-hashes.txt
 	  { echo "make: $(PYTHON) has no venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "setting up $(VENV) (once; takes a minute or two)" >&2
 	$(PYTHON) -m venv $(VENV)
-	$(if $(filter-out 0 no,$(HASHES)),$(PIP) --require-hashes --no-deps -r constraints-hashes.txt)
-	$(PIP) $(PIP_FLAGS) $(if $(filter-out 0 no,$(HASHES)),--no-build-isolation) -c constraints.txt -e '.[dev]'
+	$(if $(filter-out $(OFF),$(HASHES)),$(PIP) --require-hashes --no-deps -r constraints-hashes.txt)
+	$(PIP) $(PIP_FLAGS) $(if $(filter-out $(OFF),$(HASHES)),--no-build-isolation) -c constraints.txt -e '.[dev]'
 	@touch $@
 
 TAKES_exp := $(NAMES) PCAP EXPLAIN CHECK_PACKETS WIDE CC
@@ -150,7 +152,7 @@ mutants: $(STAMP)  ## Break one line at a time, and check that tests fail (ONLY=
 
 TAKES_soak := TIME RUNS SEED CASE JOBS HOSTILE INPUTS
 soak: $(STAMP)  ## Run random cases, links failing and switches restarting (TIME=600s; HOSTILE=1: broken input)
-	@$(if $(filter-out 0 no,$(HOSTILE)),\
+	@$(if $(filter-out $(OFF),$(HOSTILE)),\
 	  $(BIN)/python -m bench.soak.hostile $(if $(INPUTS),--inputs $(call q,$(INPUTS))) \
 	    $(if $(SEED),--seed $(call q,$(SEED))),\
 	  $(BIN)/python -m bench.soak $(if $(TIME),--time $(call q,$(TIME))) $(if $(RUNS),--runs $(call q,$(RUNS))) \

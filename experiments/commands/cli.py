@@ -119,6 +119,9 @@ def _usage_complaint(error: Any, typed: str) -> str:
         return f"{where}: {old} is called --{new} since 0.2.0, got {old}"
     wrong = error.format_message().rstrip(".").replace("\n", " ")
     wrong = f"{wrong[:1].lower()}{wrong[1:]}{_got(error)}"
+    more = re.search(r"extra argument\S* \((\S+)", wrong)
+    if more and os.path.exists(more[1].rstrip(")")):
+        wrong += "; a pattern with * must be in quotes, or the shell makes many names of it"
     return f"{where}: {wrong}; {command} --help shows what it takes"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringleaf.experiments.records.folder import SUMMARY
-from ringleaf.experiments.runs.console import FAILURE, say
+from ringleaf.experiments.runs.console import FAILURE, say, say_if_read
 from ringleaf.experiments.runs.perform import perform_one, requests_of
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.runs.spec_file import Case
@@ -61,7 +61,7 @@ def do(
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
-    emit = _ignore if as_json else say
+    emit = _ignore if as_json else say_if_read
     if dry_run:
         for request in requests_of(cases, where):
             say(json.dumps(_plan(request), indent=2))

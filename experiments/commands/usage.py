@@ -6,6 +6,7 @@ Options of a panel (typer's `rich_help_panel`) are the others, which only `--hel
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -73,7 +74,7 @@ EXAMPLES = {
     "topo list": ("ringleaf topo list --hosts 64",),
     "topo show": ("ringleaf topo show hammingmesh", "ringleaf topo show net.graphml -o net.svg"),
     "topo export": ("ringleaf topo export --topo fattree,k=4 -o net.graphml",),
-    "workload": ("ringleaf workload run llama70b --ranks 16 --topo fattree",),
+    "workload": ("ringleaf workload run gpt13b --net flow --layers-per-stage 1",),
     "workload list": ("ringleaf workload list",),
     "workload show": ("ringleaf workload show vgg16", "ringleaf workload show incast --ranks 8"),
     "workload from-torch": (
@@ -119,7 +120,22 @@ class _Command(TyperCommand):
         own = args.index("--") if "--" in args else len(args)  # what follows is a script's
         ctx.meta[ALL] = ALL in args[:own]
         words = ["--help" if each == ALL else each for each in args[:own]]
-        return super().parse_args(ctx, words + args[own:])
+        left = super().parse_args(ctx, [*words, *args[own:]])
+        self._refuse_repeated(ctx, words)
+        return left
+
+    def _refuse_repeated(self, ctx: Any, words: list[str]) -> None:
+        """Refuse an option that has two values: people who type it twice may expect both."""
+        if ctx.resilient_parsing:
+            return
+        _, _, order = self.make_parser(ctx).parse_args(list(words))
+        for option, count in Counter[Any](order).items():
+            values = _values(option, words) if count > 1 and _is_option(option) else ()
+            if len(set(values)) > 1 and not option.multiple and not option.is_flag:
+                ctx.fail(
+                    f"{option.opts[0]} must be there once, got {' and '.join(map(repr, values))}; "
+                    "where several values are possible, commas stand between them"
+                )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help: all options, or the common ones if all do not fit a screen."""
@@ -175,6 +191,15 @@ class _Group(TyperGroup):
 def _first(command: Any) -> str:
     """Return the first sentence of a command's help."""
     return (command.help or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _values(option: Any, words: list[str]) -> list[str]:
+    """Return the values of an option that stand in the words after its names, or behind `=`."""
+    return [
+        word.partition("=")[2] if "=" in word else after
+        for word, after in zip(words, [*words[1:], ""], strict=True)
+        if word.partition("=")[0] in option.opts
+    ]
 
 
 def _is_option(parameter: Any) -> bool:

@@ -115,11 +115,16 @@ class Entries:
         split = words.index("=>") if "=>" in words else len(words)
         keys, arguments = list(words[:split]), list(words[split + 1 :])
         fields = list(self._table(where, table).match_fields)
+        if not fields:
+            raise ConfigError(
+                f"{where}: entries need keys, got table {table!r}, which has none; use "
+                "table_set_default"
+            )
         priority = None
         if any(field.match_type in _RANKED for field in fields):
             if not arguments:
                 raise ConfigError(f"{where}: an entry of this table needs a priority, got none")
-            priority = LEAST_PRIORITY - whole(where, arguments.pop())
+            priority = _priority(where, arguments.pop())
         if len(keys) != len(fields):
             raise ConfigError(
                 f"{where}: table {table} has {format_count(len(fields), 'key')}, got {keys}"
@@ -307,6 +312,14 @@ class Entries:
         return [*members, *groups, *self._defaults.values(), *entries]
 
 
+def _priority(where: str, text: str) -> int:
+    """Return P4Runtime's priority for BMv2's, of which the least wins."""
+    number = whole(where, text)
+    if not 0 <= number < LEAST_PRIORITY:
+        raise ConfigError(f"{where}: priority must be 0 to {LEAST_PRIORITY - 1}, got {text!r:.60}")
+    return LEAST_PRIORITY - number
+
+
 def _key(where: str, text: str, field: Any) -> Any:
     """Return a key as finsy's objects want it; None: it matches anything.
 
@@ -315,7 +328,7 @@ def _key(where: str, text: str, field: Any) -> Any:
     Raises:
         ConfigError: If it does not fit the field.
     """
-    kind, every = field.match_type, all_ones(field.bitwidth)
+    kind = field.match_type
     if kind in _MARKS and _MARKS[kind] not in text:
         raise ConfigError(
             f"{where}: key {field.name!r} must have {_MARKS[kind]} in it, as in BMv2, got "
@@ -338,6 +351,16 @@ def _key(where: str, text: str, field: Any) -> Any:
             f"{where}: key {field.name!r} must be two values of "
             f"{format_count(field.bitwidth, 'bit')} and {mark} between them, got {text!r:.60}"
         ) from error
+    if kind == P4MatchType.RANGE and first > second:
+        raise ConfigError(
+            f"{where}: key {field.name!r} must have its least value first, got {text!r:.60}"
+        )
+    return _pair(where, text, field, first, second)
+
+
+def _pair(where: str, text: str, field: Any, first: int, second: int) -> Any:
+    """Return a key of two values: a value and its mask, or the ends of a range."""
+    kind, every = field.match_type, all_ones(field.bitwidth)
     if kind == P4MatchType.RANGE:
         return None if (first, second) == (0, every) else (first, second)
     if second == 0:

@@ -56,7 +56,11 @@ def read(text: str, where: str, schema: P4Schema) -> Sequence[Any]:
 
 
 def _entry(where: str, row: Mapping[str, Any], schema: P4Schema) -> P4TableEntry:
-    is_default = bool(row.get("default_action", False))
+    is_default = row.get("default_action", False)
+    if isinstance(is_default, str) and is_default.lower() in ("true", "false"):
+        is_default = is_default.lower() == "true"
+    if type(is_default) is not bool:
+        raise ConfigError(f"{where}: default_action must be true or false, got {is_default!r:.80}")
     keys = None
     if not is_default:
         match = row.get("match", {})

@@ -54,6 +54,8 @@ def check_out(path: Path) -> None:
     Raises:
         ConfigError: If it can't; the message says why.
     """
+    if str(path) == "-":
+        raise ConfigError("out: must be a folder, got '-'; stdout has the table as it is")
     nearest = path
     while not os.path.lexists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent

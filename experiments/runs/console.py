@@ -24,9 +24,30 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 
 
 def say(line: str) -> None:
-    """Print a line of data and flush it, so that pipes see rows as they come."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+    """Print a line of data and flush it, so that pipes see rows as they come.
+
+    Raises:
+        OSError: If stdout can't be written; the error names it.
+    """
+    try:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    except OSError as error:
+        error.filename = "stdout"
+        raise
+
+
+def say_if_read(line: str) -> None:
+    """Print a line as `say` does, or none any more if the reader of stdout has gone (`| head`).
+
+    Runs do so, as they are for their files, too.
+    """
+    try:
+        say(line)
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 Write = Callable[[str], object]

@@ -229,7 +229,14 @@ def several(
     if not chosen:
         valid = ", ".join(names)
         raise ConfigError(f"{where}: nothing to run, got {text!r}; valid: {valid}")
-    return tuple(dict.fromkeys(choose(where, what, name, names, files) for name in chosen))
+    apart = (each for name in chosen for each in _words(name, names))
+    return tuple(dict.fromkeys(choose(where, what, name, names, files) for name in apart))
+
+
+def _words(text: str, names: Collection[str]) -> list[str]:
+    """Return the names that have only spaces between them; a file's name may have some, too."""
+    words = text.split()
+    return words if text not in names and all(word in names for word in words) else [text]
 
 
 def _names(text: str) -> list[str]:

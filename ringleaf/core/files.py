@@ -49,10 +49,11 @@ _KINDS = tuple(
             "a time-independent trace of SimGrid, which is not read: write GOAL",
             rb"\s*p?\d+ (?:init|compute|comm_size|i?send|i?recv|bcast|finalize)\b",
         ),
-        (GOAL_TEXT, rb"(?>\s+|//[^\n]*\n|/\*.*?\*/)*+num_ranks\s+\d"),
+        (GOAL_TEXT, rb"(?>\s+|(?://|#)[^\r\n]*|/\*.*?\*/)*+num_ranks\s+\d"),
         (
             ASTRA_WORKLOAD,
-            rb"\s*(?:MICRO|DATA|MODEL|HYBRID_[A-Z_]+|DISTRIBUTED_INFERENCE)\b[^\n]*\n\s*\d+\s*(?:\n|$)",
+            rb"(?>\s+|#[^\r\n]*)*+(?:MICRO|DATA|MODEL|HYBRID_[A-Z_]+|DISTRIBUTED_INFERENCE)\b"
+            rb"[^\r\n]*[\r\n](?>\s+|#[^\r\n]*)*+\d+[ \t]*(?:[\r\n#]|$)",
         ),
         (
             HTSIM,

@@ -75,7 +75,8 @@ class ProgramSource:
         for item in self.headers[ref.header].fields:
             if item.name == ref.name:
                 return item
-        assert ref.name == VALID
+        if ref.name != VALID:
+            raise KeyError(f"{ref.header}.{ref.name}")
         return HeaderField(VALID, 1, False, 0)
 
     def sides(self) -> tuple[ProgramSource, ...]:

@@ -44,6 +44,11 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
+def test_stdout_is_no_folder() -> None:
+    with pytest.raises(ConfigError, match=r"out: must be a folder, got '-'; stdout has the table"):
+        check_out(Path("-"))
+
+
 def test_a_folder_that_can_not_be_written_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(ConfigError, match=r"out: can't write, got '/new/.*, as / is read-only"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 import typer
 
 from ringleaf.experiments.commands import cli
-from ringleaf.experiments.runs.console import guard
+from ringleaf.experiments.runs.console import guard, say, say_if_read
 
 ERRORS = {
     "memory: there is not enough": MemoryError(),
@@ -62,3 +63,25 @@ def test_a_group_without_a_command_says_so(group: str, capsys: pytest.CaptureFix
     assert cli.perform([group]) == 2
     line = f"ringleaf: {group}: no command below it was given; ringleaf {group} --help shows"
     assert capsys.readouterr().err.startswith(line)
+
+
+def test_a_run_goes_on_when_nobody_reads_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with `| head -1`: its files are wanted all the same."""
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as stdout:
+        monkeypatch.setattr("sys.stdout", stdout)
+        say_if_read("first")
+        assert os.read(reader, 9) == b"first\n"
+        os.close(reader)
+        with pytest.raises(BrokenPipeError):
+            say("second")
+        say_if_read("third")
+        say("fourth")
+
+
+def test_a_full_disk_below_stdout_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/full").open("w") as stdout:
+        monkeypatch.setattr("sys.stdout", stdout)
+        with pytest.raises(OSError, match="No space left on device: 'stdout'"):
+            say("a line")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())  # so that it can be closed

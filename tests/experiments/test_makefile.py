@@ -45,8 +45,9 @@ def test_every_option_is_passed_to_the_command() -> None:
     assert "--spec 'a b.yaml'" in command
 
 
-def test_options_that_are_not_given_are_not_passed() -> None:
-    command = make("-n", "exp", "TOPO=fattree", "PCAP=0").splitlines()[-1]
+@pytest.mark.parametrize("off", ["0", "no", "No", "false", "False", "off"])
+def test_options_that_are_not_given_are_not_passed(off: str) -> None:
+    command = make("-n", "exp", "TOPO=fattree", f"PCAP={off}", f"WIDE={off}").splitlines()[-1]
 
     assert command.split()[1:] == ["run", "--topo", "'fattree'"]
 

@@ -167,6 +167,10 @@ FIELD_N = {"type": "field", "value": ["i", "n"]}
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (
+            add_primitive("assign", [{"type": "field", "value": ["base", "nowhere"]}, FIELD]),
+            "refers to what it does not have, or contradicts itself, got .*base.nowhere",
+        ),
         (set_version, r"BMv2 JSON format 2 is needed, got \[3, 0\]"),
         (
             add_to("extern_instances"),

@@ -219,6 +219,7 @@ def test_a_compressed_file_is_what_it_holds(
     [
         ("a.gv", "/* made\n */\n# by hand\nstrict digraph {\n a -> b }", "Graphviz; gv2gml writes"),
         ("a.mn", '{"application": {\n"dpctl": ""}, "hosts": []}', "MiniEdit; write each link"),
+        ("a.mn", '{"hosts": [{"opts": {"hostname": "h1", "nodeNum": 1}}]}', "MiniEdit; write"),
         ("a.json", '{"elements": [{"data": {"id": "a"}}]}', "Cytoscape; write it as GraphML"),
         ("a.json", '{"id": 1, "children": [{"id": 2}]}', "NetworkX's tree JSON; write nx.node_"),
         ("a.csv", "Source,Target,Weight\na,b,1\n", "a table of links; write each link"),

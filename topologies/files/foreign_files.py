@@ -37,7 +37,7 @@ _MANY = (
     (r'"adjacency"\s*:\s*\[', "NetworkX's adjacency JSON; write nx.node_link_data"),
     (r'"elements"\s*:\s*[\[{]', "a graph of Cytoscape; write it as GraphML"),
     (
-        r'"application"\s*:\s*\{[^{}]*"dpctl"',
+        r'"application"\s*:\s*\{[^{}]*"dpctl"|"opts"\s*:\s*\{[^{}]*"nodeNum"\s*:',
         f"a network of MiniEdit; {_BY_HAND}",
     ),
     (

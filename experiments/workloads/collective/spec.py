@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -36,7 +37,8 @@ _Compressor = Annotated[str, kinds.checked(lambda text, where: text and parse_co
 
 
 def _sizes(text: str, where: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.strip().removesuffix(",").split(","))
+    parts = re.split(r"\s*,\s*|\s+(?=\d)", text.strip().removesuffix(","))
+    return tuple(part.strip() for part in parts)
 
 
 class CollectiveSpec(NetworkSpec):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ringleaf.core.files import (
     ASTRA_WORKLOAD,
     CHAKRA_JSON,
@@ -40,7 +42,14 @@ def kind_of_workload(name: str) -> str | None:
     kind = kind_of(path) if path else ""
     if kind in (GOAL_TEXT, ASTRA_WORKLOAD, CHAKRA_JSON, CHAKRA_PRINTED):
         return TRACE
+    if _is_prefix(name):
+        return TRACE
     return FLOWS if kind in (HTSIM, NS3_FLOWS) else None
+
+
+def _is_prefix(name: str) -> bool:
+    """Return whether Chakra's files are called NAME.0.et and so on, as ASTRA-sim is told them."""
+    return name not in NAMES and os.path.isfile(f"{name}.0.et")
 
 
 def named(name: str, where: str = "") -> dict[str, str]:
@@ -50,7 +59,7 @@ def named(name: str, where: str = "") -> dict[str, str]:
         ConfigError: If there is no such workload.
     """
     if kind := kind_of_workload(name):
-        return {"workload": kind, "files": name}
+        return {"workload": kind, "files": f"{name}.*.et" if _is_prefix(name) else name}
     choose(f"{where}workload", "workload", name, NAMES, FILES)
     if name in WORKLOADS:
         return {"workload": name}

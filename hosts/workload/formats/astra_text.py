@@ -15,6 +15,7 @@ Source:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -49,6 +50,8 @@ CALLS = {
 
 COLUMNS = 12
 
+_SIGNS = re.compile(r"\s*[:=]\s*")
+
 _COUNTS = {"model_parallel_NPU_group:": TP, "ep:": EP, "pp:": "pp", "all_gpus:": ALL}
 _LISTS = ("checkpoints:", "checkpoint_initiates:")
 _UNUSED = ("vpp:", "ga:", "pp_comm", "pp_comm:")  # of stages of a pipeline, of which there is one
@@ -64,18 +67,20 @@ def read_astra_text(path: Path, ranks: int | None = None) -> Graph:
     Raises:
         ConfigError: If the file can't be read, is wrong, or of a kind that is not read.
     """
-    lines = [line.split() for line in read_text(path).splitlines()]
-    header = _header(f"{path}: line 1", lines[0] if lines else [])
-    where, second = f"{path}: line 2", lines[1] if len(lines) > 1 else []
+    bare = (line.partition("#")[0] for line in read_text(path).splitlines())
+    lines = [(at, line) for at, line in enumerate(bare, 1) if line.strip()]
+    (first, text), (number, words), *rest = [*lines, (1, ""), (2, "")][: max(len(lines), 2)]
+    header = _header(f"{path}: line {first}", _SIGNS.sub(": ", text).split())
+    where, second = f"{path}: line {number}", words.split()
     if len(second) != 1 or not is_whole(second[0]) or not 1 <= int(second[0]) <= MOST_LAYERS:
         raise ConfigError(f"{where}: must be the number of layers, got {' '.join(second)!r:.80}")
     count = int(second[0])
-    rows = [(number, row) for number, row in enumerate(lines[2:], 3) if row]
+    rows = [(at, line.split()) for at, line in rest]
     if len(rows) < count:
         raise ConfigError(f"{where}: must be the number of layers, {len(rows)}, got {count}")
     layers = [_layer(f"{path}: line {number}", row, header) for number, row in rows[:count]]
     size = check_ranks(str(path), _ranks(path, header, ranks))
-    groups = _groups(header, size, f"{path}: line 1")
+    groups = _groups(header, size, f"{path}: line {first}")
     most = MOST_NODES // size
     work = tuple(
         RankWork(tuple(Maker(header, layers, groups, own, most).run()), str(path))
@@ -135,6 +140,7 @@ def _layer(where: str, row: Sequence[str], header: AstraHeader) -> AstraLayer:
 
 def _part(where: str, cells: Sequence[str], group: str) -> AstraStep:
     time_ns, name, size = _number(where, cells[0]), cells[1], _number(where, cells[2])
+    name = name.upper()
     if name == "NONE" or not size:
         return AstraStep(time_ns)
     call, _, suffix = name.partition("_")

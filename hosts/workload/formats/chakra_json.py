@@ -6,8 +6,9 @@
       {"Id": 2, "Name": "gradient", "NodeType": 7, "data_deps": [1], "comm_type": 0,
        "comm_size": 65536, "is_cpu_op": false}]}
 
-Numbers are those of the protobuf schema; `runtime` is in microseconds. The jsonizer prints one
-object after another, the metadata first, with the names of protobuf's JSON.
+Numbers are those of the protobuf schema; `runtime` is in microseconds. People write such files with
+numbers as texts, names of types, and fields as the schema calls them, all of which are read. The
+jsonizer prints one object after another, the metadata first, with the names of protobuf's JSON.
 
 Source:
     MLCommons Chakra, src/feeder/json_node.cpp and src/jsonizer/jsonizer.py.
@@ -17,17 +18,22 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from google.protobuf.json_format import ParseDict, ParseError  # type: ignore[import-untyped]
 
 from ringleaf.core.files import kind_of
+from ringleaf.core.units import PS_PER_US, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import schema
 from ringleaf.hosts.workload.formats.framing import read_text
 
 GRAPH = "workload_graph"
+
+DIMENSIONS = "involved_dim"
+"""The only attribute that is a list."""
 
 _SPACE = re.compile(r"\s*")
 
@@ -38,13 +44,13 @@ _TYPES = (
 """The types of nodes, as protobuf's JSON names them."""
 
 _FIELDS = {
-    "Id": "id",
-    "Name": "name",
-    "NodeType": "type",
-    "data_deps": "data_deps",
-    "ctrlDeps": "ctrl_deps",
-    "ctrl_deps": "ctrl_deps",
-    "runtime": "duration_micros",
+    **dict.fromkeys(("Id", "id"), "id"),
+    **dict.fromkeys(("Name", "name"), "name"),
+    **dict.fromkeys(("NodeType", "node_type", "type"), "type"),
+    **dict.fromkeys(("data_deps", "dataDeps"), "data_deps"),
+    **dict.fromkeys(("ctrl_deps", "ctrlDeps"), "ctrl_deps"),
+    **dict.fromkeys(("runtime", "duration_micros"), "duration_micros"),
+    "start_time_micros": "start_time_micros",
 }
 """The fields of a node by their keys; every other key is an attribute."""
 
@@ -89,25 +95,57 @@ def _skip(text: str, at: int) -> int:
 
 def _node(where: str, entry: Any) -> Any:
     """Return a node of the feeder's form."""
-    if not isinstance(entry, dict) or not {"Id", "NodeType"} <= entry.keys():
+    here = entry if isinstance(entry, dict) else {}
+    keys = {_FIELDS[key]: key for key in here if key in _FIELDS and here[key] is not None}
+    if not {"id", "type"} <= keys.keys():
         raise ConfigError(f"{where}: must be a node with Id and NodeType, got {entry!r:.80}")
-    fields = {_FIELDS[key]: value for key, value in entry.items() if key in _FIELDS}
-    others = [each for each in entry.items() if each[0] not in _FIELDS]
-    try:
-        return schema.Node(**fields, attr=[_attribute(*each) for each in others])
-    except (TypeError, ValueError) as error:
-        raise ConfigError(
-            f"{where}: must be a node of the schema, got {str(error)!r:.120}"
-        ) from error
+    attributes = [_attribute(*each) for each in entry.items() if each[0] not in _FIELDS]
+    node = schema.Node(attr=[each for each in attributes if each is not None])
+    for field, key in keys.items():
+        value = entry[key]
+        try:
+            if field == "name":
+                node.name = str(value)
+            elif field.endswith("_deps"):
+                getattr(node, field).extend(map(_number, _list(value)))
+            elif field == "type" and value in _TYPES:
+                node.type = _TYPES.index(value)
+            elif field == "duration_micros" and _number(value) % 1:
+                exact = round(Fraction(str(value)) * PS_PER_US)
+                node.attr.append(schema.AttributeProto(name="duration_ps", int64_val=exact))
+            else:
+                setattr(node, field, _number(value))
+        except (TypeError, ValueError, OverflowError) as error:
+            what = "a list of whole numbers" if field.endswith("_deps") else "a whole number"
+            raise ConfigError(f"{where}: {key} must be {what}, got {value!r:.80}") from error
+    return node
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError
+    return value
+
+
+def _number(value: Any) -> Any:
+    """Return a number, which may be a text; one with a point that is whole is an integer."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise TypeError
+    if isinstance(value, str):
+        value = int(value) if is_whole(value) else float(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _attribute(name: str, value: Any) -> Any:
+    """Return an attribute; None: its value is nothing that a node is read by."""
     kinds = {bool: "bool_val", int: "int64_val", float: "double_val", str: "string_val"}
+    if type(value) is int and not -(1 << 63) <= value < 1 << 63:
+        value = str(value)  # refused where it is looked at
     if type(value) in kinds:
         return schema.AttributeProto(name=name, **{kinds[type(value)]: value})
-    if isinstance(value, list) and all(isinstance(each, bool) for each in value):
-        return schema.AttributeProto(name=name, bool_list={"values": value})
-    raise TypeError(f"{name} is {value!r:.40}")
+    if name == DIMENSIONS and isinstance(value, list):
+        return schema.AttributeProto(name=name, bool_list={"values": map(bool, value)})
+    return None
 
 
 def _printed(where: str, entry: dict[str, Any]) -> Any:

@@ -23,7 +23,7 @@ from typing import Any
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from ringleaf.core.files import CHAKRA_JSON, CHAKRA_PRINTED, kind_of
-from ringleaf.core.units import PS_PER_S, PS_PER_US, format_count
+from ringleaf.core.units import PS_PER_S, PS_PER_US, format_count, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import chakra_json, schema
 from ringleaf.hosts.workload.formats.chakra import (
@@ -53,6 +53,12 @@ from ringleaf.hosts.workload.graph import (
 _KINDS = {SEND: NodeKind.SEND, RECEIVE: NodeKind.RECEIVE, COLLECTIVE: NodeKind.COLLECTIVE}
 
 MOST_OPS = 1 << 64  # of a node
+
+_COLLECTIVES = (
+    *("ALL_REDUCE", "REDUCE", "ALL_GATHER", "GATHER", "SCATTER", "BROADCAST"),
+    *("ALL_TO_ALL", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK", "BARRIER"),
+)
+"""The names of each `comm_type`."""
 
 _TELLING = {SEND: "comm_dst", RECEIVE: "comm_src", COLLECTIVE: "comm_type"}
 """The attribute without which a node on the host's processor is a computation."""
@@ -109,9 +115,11 @@ def read_messages(path: Path) -> list[Any]:
     first = next(frames, None)
     if first is None:
         raise ConfigError(f"{path}: must begin with its metadata, got an empty file")
-    version = _parse(schema.GlobalMetadata, path, *first).version
+    is_older = first[1][2:3] == b"\n"  # an attribute's name in place of a version
+    metadata = _parse(schema.OlderMetadata if is_older else schema.GlobalMetadata, path, *first)
+    version = "" if is_older else metadata.version.removeprefix("v")
     if version and version.partition(".")[0] not in ("0", "1"):
-        raise ConfigError(f"{path}: must be of schema 1.0, got {version!r}")
+        raise ConfigError(f"{path}: must be of schema 1.0, got {version!r:.80}")
     return [_parse(schema.Node, path, at, data) for at, data in frames]
 
 
@@ -248,16 +256,16 @@ class _Reader:
     def _computation(
         self, message: Any, attributes: Mapping[str, Any], where: str
     ) -> dict[str, Any]:
-        micros, operations = message.duration_micros, attributes.get("num_ops", 0)
+        micros, operations = message.duration_micros, _operations(attributes.get("num_ops"))
         time_ps = micros * PS_PER_US
         if "duration_ps" in attributes:
             time_ps = _whole(attributes, "duration_ps", where)
-        elif not micros and isinstance(operations, (int, float)) and 0 < operations < MOST_OPS:
+        elif not micros and 0 < operations < MOST_OPS:
             self._passed.timeless += self._flops is None
             time_ps = round(operations / self._flops * PS_PER_S) if self._flops else 0
         if message.type in (LOAD, STORE):
             stream = MEMORY_STREAM
-        elif attributes.get("is_cpu_op", False):
+        elif _is_on_host(attributes):
             stream = CPU_STREAM
         else:
             stream = _whole(attributes, "stream", where) if "stream" in attributes else 0
@@ -265,7 +273,7 @@ class _Reader:
 
     def _message(self, kind: int, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
         own, other = ("comm_src", "comm_dst") if kind == SEND else ("comm_dst", "comm_src")
-        if attributes.get(own, self._rank) != self._rank:
+        if own in attributes and _whole(attributes, own, where) != self._rank:
             raise ConfigError(f"{where}: {own} must be its rank, got {attributes[own]!r}")
         size = "comm_size" if "comm_size" in attributes else "tensor_size"
         return {
@@ -275,7 +283,7 @@ class _Reader:
         }
 
     def _call(self, kind: int, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
-        number = _whole(attributes, "comm_type", where)
+        number = _whole(attributes, "comm_type", where, _COLLECTIVES)
         if number not in range(len(CALLS)):
             raise ConfigError(
                 f"{where}: comm_type must be from 0 to {len(CALLS) - 1}, got {number}"
@@ -303,7 +311,13 @@ class _Reader:
 
 def _is_host_s(kind: int, attributes: Mapping[str, Any]) -> bool:
     """Return whether a node that communicates is only the host's call of it."""
-    return bool(attributes.get("is_cpu_op", False)) and _TELLING[kind] not in attributes
+    return _is_on_host(attributes) and _TELLING[kind] not in attributes
+
+
+def _is_on_host(attributes: Mapping[str, Any]) -> bool:
+    """Return whether a node is of the host's processor; writers have numbers and texts for it."""
+    value = attributes.get("is_cpu_op")
+    return value.lower() in ("true", "1") if isinstance(value, str) else bool(value)
 
 
 def _value(attribute: Any) -> Any:
@@ -315,8 +329,22 @@ def _value(attribute: Any) -> Any:
     return list(value.values) if which.endswith("_list") else value
 
 
-def _whole(attributes: Mapping[str, Any], name: str, where: str) -> int:
+def _operations(value: Any) -> float:
+    """Return a number of operations, which may be a text; 0: there is none."""
+    if isinstance(value, str):
+        return int(value) if is_whole(value) else 0
+    return value if isinstance(value, (int, float)) else 0
+
+
+def _whole(attributes: Mapping[str, Any], name: str, where: str, names: Sequence[str] = ()) -> int:
+    """Return a whole number, which may be a text, a float, or one of these names by its place."""
     value = attributes.get(name)
+    if isinstance(value, str):
+        if value.upper() in names:
+            return names.index(value.upper())
+        value = int(value) if is_whole(value.removeprefix("-")) else value
+    elif isinstance(value, float) and value.is_integer():
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         got = "none" if value is None else repr(value)
         raise ConfigError(f"{where}: must have a whole number {name}, got {got:.80}")

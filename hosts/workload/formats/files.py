@@ -19,6 +19,7 @@ from ringleaf.core.files import (
     tell_file,
 )
 from ringleaf.core.packing import without_packing
+from ringleaf.core.units import format_count, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import chakra
 from ringleaf.hosts.workload.formats.astra_text import read_astra_text
@@ -47,6 +48,8 @@ KINDS = (
 """The kinds of files with traces, for messages."""
 
 _OTHER_GROUPS = "comm_group.json"
+
+_ONE_OF_SEVERAL = re.compile(r"\.\d+\.(?=(?:et|json)\b)", re.ASCII)
 
 
 def read_trace(
@@ -91,7 +94,7 @@ def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
     paths = find_ranks(pattern)
     name = without_packing(pattern.name.partition(".*")[0]).removesuffix(SUFFIX)
     messages = [read_messages(path) for path in paths]
-    named = _groups_in(paths, messages) | _read_groups(pattern, name, groups)
+    named = _groups_in(paths, messages) | _read_groups(pattern, name, groups, len(paths))
     known = chakra.groups_of(named, len(paths))
     places = {group.name: place for place, group in enumerate(known)}
     passed = Passed()
@@ -128,20 +131,17 @@ def find_ranks(pattern: Path) -> list[Path]:
     """Return the files of all ranks, in order.
 
     Raises:
-        ConfigError: If there are none, or a rank's is missing.
+        ConfigError: If there are none, a rank's is missing or has two, or it is one of several.
     """
     if "*" not in pattern.name:
+        whole = pattern.with_name(_ONE_OF_SEVERAL.sub(".*.", pattern.name, count=1))
+        if pattern.is_file() and whole != pattern and len(_by_rank(whole)) > 1:
+            raise ConfigError(
+                f"{pattern}: must be the files of all ranks, got one of {len(_by_rank(whole))}; "
+                f"write '{whole}' in quotes"
+            )
         return [pattern]
-    before, _, after = pattern.name.partition("*")
-    names = re.compile(rf"{re.escape(before)}(0|[1-9]\d{{0,8}}){re.escape(after)}", re.ASCII)
-    try:
-        by_rank = {
-            int(match[1]): path
-            for path in pattern.parent.iterdir()
-            if (match := names.fullmatch(path.name))
-        }
-    except OSError as error:
-        raise ConfigError(f"{pattern.parent}: can't read, got {error.strerror}") from error
+    by_rank = _by_rank(pattern)
     if not by_rank:
         raise ConfigError(
             f"files: a number must stand for *, got no such file for {str(pattern)!r}"
@@ -156,7 +156,25 @@ def find_ranks(pattern: Path) -> list[Path]:
     return [by_rank[rank] for rank in sorted(by_rank)]
 
 
-def _read_groups(pattern: Path, name: str, groups: str) -> dict[str, list[int]]:
+def _by_rank(pattern: Path) -> dict[int, Path]:
+    """Return the files of a pattern by the number that stands for `*`, maybe with leading zeros."""
+    before, _, after = pattern.name.partition("*")
+    names = re.compile(rf"{re.escape(before)}(\d{{1,9}}){re.escape(after)}", re.ASCII)
+    by_rank: dict[int, Path] = {}
+    try:
+        for path in sorted(pattern.parent.iterdir()):
+            match = names.fullmatch(path.name)
+            if match and by_rank.setdefault(int(match[1]), path) != path:
+                raise ConfigError(
+                    f"{pattern}: each rank must have one file, got {by_rank[int(match[1])].name} "
+                    f"and {path.name}"
+                )
+    except OSError as error:
+        raise ConfigError(f"{pattern.parent}: can't read, got {error.strerror}") from error
+    return by_rank
+
+
+def _read_groups(pattern: Path, name: str, groups: str, count: int) -> dict[str, list[int]]:
     """Return the groups of a trace by name; none if nobody names a file and there is none."""
     places = (pattern.with_name(name + GROUPS_SUFFIX), pattern.with_name(_OTHER_GROUPS))
     path = Path(groups) if groups else next((each for each in places if each.is_file()), None)
@@ -170,9 +188,15 @@ def _read_groups(pattern: Path, name: str, groups: str) -> dict[str, list[int]]:
         raise ConfigError(f"{path}: must be groups by name, got {type(by_name).__name__}")
     for group, ranks in by_name.items():
         is_list = isinstance(ranks, list) and ranks
-        if not is_list or not all(type(rank) is int for rank in ranks):
+        if not is_list or not all(is_whole(str(rank)) for rank in ranks):
             raise ConfigError(
                 f"{path}: group {group!r}: must be a list of ranks, got {ranks!r:.80}"
+            )
+        own = by_name[group] = [int(rank) for rank in ranks]
+        if len(set(own)) < len(own) or max(own) >= count:
+            raise ConfigError(
+                f"{path}: group {group!r}: ranks must differ and be below {count}, as there are "
+                f"{format_count(count, 'file')}, got {ranks!r:.80}"
             )
     return by_name
 

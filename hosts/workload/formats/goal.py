@@ -31,21 +31,22 @@ from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, WorkNode, check_ranks
 
 _NUMBER = r"\d{1,15}"
-_LABEL = r"[A-Za-z]\w*"
-_ENDS = rf"(?:\s+cpu\s+(?P<cpu>{_NUMBER}))?(?:\s+nic\s+{_NUMBER})?"
+_LABEL = r"[A-Za-z_]\w*"
+_ENDS = rf"(?:\s+(?:cpu\s+(?P<cpu>{_NUMBER})|nic\s+{_NUMBER})){{0,2}}"
 _OPERATION = re.compile(
     rf"(?:(?P<label>{_LABEL})\s*:\s*)?"
     rf"(?:calc\s+(?P<calc>{_NUMBER})"
-    rf"|(?P<way>send|recv)\s+(?P<size>{_NUMBER})\s*b\s+(?P<to>to|from)\s+(?P<peer>-1|{_NUMBER})"
+    rf"|(?P<way>send|recv)\s+(?P<size>{_NUMBER})\s*[bB]\s+(?P<to>to|from)\s+(?P<peer>-1|{_NUMBER})"
     rf"(?:\s+tag\s+(?P<tag>-1|{_NUMBER}))?)"
     rf"{_ENDS}",
     re.ASCII,
 )
 _DEPENDENCY = re.compile(rf"({_LABEL})\s+(i?requires)\s+({_LABEL})", re.ASCII)
 _RANKS = re.compile(rf"num_ranks\s+({_NUMBER})", re.ASCII)
-_BEGIN = re.compile(rf"rank\s+({_NUMBER})\s*{{", re.ASCII)
+_BEGIN = re.compile(rf"rank\s+({_NUMBER})\s*({{?)", re.ASCII)
 _NIC = re.compile(rf"\snic\s+(?!0\b){_NUMBER}", re.ASCII)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_COMMENT = re.compile(r"(?://|#)[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_PIECES = re.compile(r"(?<={)|(?=})|(?<=})")
 
 
 def read_goal(path: Path) -> Graph:
@@ -54,10 +55,13 @@ def read_goal(path: Path) -> Graph:
     Raises:
         ConfigError: If it can't be read or is not understood; the message names the line.
     """
-    text = read_text(path)
+    text = read_text(path).replace("\r\n", "\n").replace("\r", "\n")
     bare = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n") or " ", text)
     lines = (
-        (number, line.strip()) for number, line in enumerate(bare.split("\n"), 1) if line.strip()
+        (number, piece.strip())
+        for number, line in enumerate(bare.split("\n"), 1)
+        for piece in _PIECES.split(line)
+        if piece.strip()
     )
     number, first = next(lines, (1, ""))
     header = _RANKS.fullmatch(first)
@@ -72,6 +76,8 @@ def read_goal(path: Path) -> Graph:
                 f"{path}: line {number}: must begin another rank below {count}, as rank 0 {{, got "
                 f"{line!r:.80}"
             )
+        if not begin[2] and next(lines, (0, ""))[1] != "{":
+            raise ConfigError(f"{path}: line {number}: {{ must follow, got {line!r:.80} alone")
         works[int(begin[1])] = _read_rank(path, number, lines)
     empty = RankWork((), str(path))
     notes = (f"{path}: numbers of NICs are not used",) if _NIC.search(bare) else ()
@@ -93,7 +99,8 @@ def _read_rank(path: Path, start: int, lines: Iterator[tuple[int, str]]) -> Rank
         operation = _OPERATION.fullmatch(line)
         if operation is None:
             raise ConfigError(
-                f"{path}: line {number}: must be calc, send, recv, requires or }}, got {line!r:.80}"
+                f"{path}: line {number}: must be calc N, send Nb to R, recv Nb from R, A requires "
+                f"B or }}, got {line!r:.80}"
             )
         node = _node(f"{path}: line {number}", len(nodes), operation)
         if node.name in labels:

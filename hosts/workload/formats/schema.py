@@ -1,7 +1,8 @@
 """Chakra's messages (schema 1.0), described to the protobuf runtime field by field.
 
 Source:
-    MLCommons Chakra, schema/protobuf/et_def.proto.
+    MLCommons Chakra, schema/protobuf/et_def.proto; its metadata before they had a version are those
+    of et_def/et_def.proto.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ def _messages() -> list[Any]:
         message(name="IOInfo", field=values),
         message(name="Node", field=node),
         message(name="GlobalMetadata", field=whole),
+        message(name="OlderMetadata", field=[_field("attr", 1, "AttributeProto", repeated=True)]),
     ]
 
 
@@ -98,11 +100,12 @@ def _load() -> dict[str, Any]:
     pool.Add(file)
     return {
         name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{PACKAGE}.{name}"))
-        for name in ("GlobalMetadata", "Node", "AttributeProto")
+        for name in ("GlobalMetadata", "OlderMetadata", "Node", "AttributeProto")
     }
 
 
 _CLASSES = _load()
 GlobalMetadata: Any = _CLASSES["GlobalMetadata"]
+OlderMetadata: Any = _CLASSES["OlderMetadata"]
 Node: Any = _CLASSES["Node"]
 AttributeProto: Any = _CLASSES["AttributeProto"]

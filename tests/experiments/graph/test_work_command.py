@@ -14,9 +14,12 @@ from typer.testing import CliRunner
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import make_app
+from ringleaf.experiments.commands.usage import EXAMPLES
+from ringleaf.experiments.commands.workload.graphs import given_for
 from ringleaf.experiments.runs.drawing import read_results
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import resolve_workload
+from ringleaf.experiments.workloads.graph.names import WORKLOADS
 from ringleaf.experiments.workloads.graph.results import GraphResults
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -424,3 +427,18 @@ def test_names_of_workloads_are_known(tmp_path: Path) -> None:
     code, output = typed("workload", "export", "gpt13b", "--format", "csv")
     assert code == 2
     assert "unknown format, got 'csv'; valid: chakra, goal" in output
+
+
+@pytest.mark.parametrize(
+    "example", [each for name in ("workload", "workload run") for each in EXAMPLES[name]]
+)
+def test_examples_of_help_are_possible(example: str, tmp_path: Path) -> None:
+    """A file of the documentation stands for theirs."""
+    _, _, run, name, *words = example.replace("job.goal", "docs/workloads/ping.goal").split()
+    names = [each.removeprefix("--").replace("-", "_") for each in words[::2]]
+    options = dict(zip(names, words[1::2], strict=True))
+
+    spec = resolve_workload(given_for(name, {**options, "cc": "fixed", "out": str(tmp_path)}))
+
+    assert run == "run"
+    assert spec.workload in WORKLOADS

@@ -336,6 +336,31 @@ def test_keys_that_are_not_in_p4runtimes_form() -> None:
     switch.write(read(text, "s0.txt", TABLES))
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "table_add range_table set_range 0->5 3 9->6 => 2 1",
+            "must have its least value first",
+        ),
+        ("table_add range_table set_range 0->5 3 6->9 => 2 -1", "priority must be 0 to 2147483646"),
+        ("table_add range_table set_range 0->5 3 6->9 => 2 2147483647", "priority must be 0 to"),
+    ],
+)
+def test_what_no_entry_can_have_is_told_by_its_line(line: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^s0\.txt:2: .*{message}"):
+        read(f"# made\n{line}", "s0.txt", TABLES)
+
+
+def test_a_table_without_keys_has_no_entries() -> None:
+    keyless = p4i.P4Info.FromString(TABLES.p4info.SerializeToString())
+    table = next(each for each in keyless.tables if each.preamble.alias == "ternary_table")
+    del table.match_fields[:]
+
+    with pytest.raises(ConfigError, match="got table 'ternary_table', which has none; use table_s"):
+        read("table_add ternary_table set_ternary => 1", "s0.txt", make_schema(keyless))
+
+
 def test_a_reset_undoes_what_was_before_it() -> None:
     """But for clone sessions, which `reset_state` of BMv2 keeps."""
     register, counter = first(STATEFUL.registers).name, first(STATEFUL.counters).name

@@ -73,6 +73,17 @@ def test_the_tutorials_json_has_the_same_entries() -> None:
     assert encoded(runtime_json.read(text, "s0.json", SCHEMA)) == encoded([group, ROUTE])
 
 
+@pytest.mark.parametrize("value", ["true", '"true"', '"True"', "false", '"false"'])
+def test_a_default_action_may_be_said_by_a_text(value: str) -> None:
+    text = f"""{{"table_entries": [
+      {{"table": "MyIngress.ipv4_lpm", "default_action": {value}, "match": {{}},
+       "action_name": "MyIngress.drop"}}]}}"""
+
+    [entry] = runtime_json.read(text, "s0.json", SCHEMA)
+
+    assert entry.is_default_action == ("rue" in value)
+
+
 def test_text_of_p4runtime_has_the_same_entries() -> None:
     table = SCHEMA.tables["ipv4_lpm"]
     action = SCHEMA.actions["ipv4_forward"]
@@ -131,6 +142,11 @@ def test_a_folder_has_a_file_for_each_switch(tmp_path: Path) -> None:
         ("a.json", "{", r"a.json: not JSON"),
         ("a.json", "[]", r"a.json: must be an object"),
         ("a.json", '{"table_entries": [{}]}', r"a.json: table_entries\[0\]: KeyError: 'table'"),
+        (
+            "a.json",
+            '{"table_entries": [{"default_action": 1, "table": "ipv4_lpm"}]}',
+            r"table_entries\[0\]: default_action must be true or false, got 1",
+        ),
         ("a.json", '{"table_entries": 3}', r"a.json: table_entries must be a list, got 3"),
         ("a.txtpb", "updates {", r"a.txtpb: not a WriteRequest"),
         (

@@ -25,8 +25,9 @@ TOPO = "leafspine,leaves=2,spines=1,hosts=2"
 
 
 def run(folder: Path, *arguments: str) -> str:
-    common = ("run", "--topo", TOPO, "--size", "64K", "--algo", "ring", "--out", str(folder))
-    done = typed(*common, *arguments, "--figures", "no")
+    common = ("run", "--topo", TOPO, "--size", "64K", "--out", str(folder), "--figures", "no")
+    algo = () if "--algo" in arguments else ("--algo", "ring")
+    done = typed(*common, *algo, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

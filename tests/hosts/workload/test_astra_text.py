@@ -179,6 +179,26 @@ def test_work_is_bounded(tmp_path: Path) -> None:
         read(tmp_path, "DATA", *layers, ranks=4096)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("sign", [":", " : ", "=", ": "])
+def test_lines_may_be_spelled_otherwise(tmp_path: Path, end: str, sign: str) -> None:
+    """Comments, empty lines, ends of lines, and signs after names, change nothing."""
+    head, layer = ONE_LAYER
+    path = tmp_path / "w.txt"
+    other = ["# made", "", head.replace(": ", sign) + " # kind", "", "1", "# a layer", layer, ""]
+    path.write_bytes(end.join(other).replace("ALLREDUCE", "AllReduce").encode())
+
+    assert read_trace(str(path)) == read(tmp_path, *ONE_LAYER)
+
+
+def test_lines_are_counted_with_comments(tmp_path: Path) -> None:
+    path = tmp_path / "w.txt"
+    path.write_text("# made\nMICRO\n\n1\n# a layer\na -1\n")
+
+    with pytest.raises(ConfigError, match="line 6: must have 12 columns, got 2"):
+        read_trace(str(path), ranks=2)
+
+
 GOOD = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 1"
 
 

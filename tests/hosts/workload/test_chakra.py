@@ -188,7 +188,7 @@ def node_with(kind: int, **attributes: object) -> bytes:
         (node_with(-1), "must have a type from 0 to 7, got -1"),
         (node_with(7, comm_size=8), "must have a whole number comm_type, got none"),
         (node_with(7, comm_type=0), "must have a whole number comm_size, got none"),
-        (node_with(7, comm_type="0", comm_size=8), "whole number comm_type, got '0'"),
+        (node_with(7, comm_type="x", comm_size=8), "whole number comm_type, got 'x'"),
         (node_with(7, comm_type=10, comm_size=8), "comm_type must be from 0 to 9, got 10"),
         (node_with(7, comm_type=0, comm_size=8, pg_name="tp"), "known group, got 'tp'; known: w"),
         (node_with(7, comm_type=0, comm_size=8, involved_dim=[True, False]),

@@ -66,6 +66,34 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("//", "#"),
+        ("rank 0 {\n", "rank 0\n\n{"),
+        ("rank 1 {\n", "rank 1 { "),
+        ("requires b\n}", "requires b }"),
+        ("\n", "\r\n"),
+        ("\n", "\r"),
+        ("10b", "10B"),
+        ("cpu 2 nic 1", "nic 1 cpu 2"),
+    ],
+)
+def test_a_file_may_be_spelled_otherwise(tmp_path: Path, old: str, new: str) -> None:
+    text = TEXT.replace("calc 7", "d: recv 8b from 1")
+    plain = read_trace(written(tmp_path, text))
+    assert old in text
+
+    (tmp_path / "t.goal").write_bytes(text.replace(old, new).encode())
+
+    assert read_trace(str(tmp_path / "t.goal")) == plain
+
+
+def test_a_rank_s_bracket_must_come(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"line 4: { must follow, got 'rank 0' alone"):
+        read_trace(written(tmp_path, TEXT.replace("rank 0 {", "rank 0")))
+
+
 def unnamed(made: Graph) -> list[tuple[WorkNode, ...]]:
     """Nodes without names, numbered anew, in nanoseconds, and with GOAL's streams."""
     found = []
@@ -103,7 +131,7 @@ def test_a_round_trip_changes_names_only(tmp_path: Path, made: Graph) -> None:
         ("num_ranks 2", "num_ranks 0", "line 2: must have 1 to 4096 ranks, got 0"),
         ("rank 1 {", "rank 2 {", "line 11: must begin another rank below 2, .* got 'rank 2 {'"),
         ("rank 1 {", "rank 0 {", "line 11: must begin another rank"),
-        ("calc 7", "compute 7", "line 8: must be calc, send, recv, .* got 'compute 7'"),
+        ("calc 7", "compute 7", "line 8: must be calc N, send Nb to R, .* got 'compute 7'"),
         ("calc 7", "calc 7777777777777777", "line 8: must be calc"),
         ("calc 7", "l1: calc 7", "line 8: label must be new, got 'l1'"),
         ("calc 7", "recv 8b to 1", "line 8: must be send to or recv from, got 'recv 8b to 1'"),

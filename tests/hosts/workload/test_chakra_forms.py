@@ -1,0 +1,196 @@
+"""Chakra traces as people's tools write them: JSON with texts, older metadata, files and groups."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.commands.cli import perform
+from ringleaf.experiments.workloads.graph.names import named
+from ringleaf.hosts.workload.formats import schema
+from ringleaf.hosts.workload.formats.files import read_trace
+from ringleaf.hosts.workload.formats.framing import frame
+from ringleaf.hosts.workload.graph import CallGroup, NodeKind
+
+ours = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+FORWARD = {"Id": 1, "Name": "fwd", "NodeType": 4, "data_deps": [], "runtime": 10}
+REDUCE = {"Id": 2, "Name": "ar", "NodeType": 7, "data_deps": [1], "comm_type": 2, "comm_size": 64}
+
+
+def read_json(folder: Path, *nodes: dict[str, Any], flops: float | None = None) -> Any:
+    (folder / "t.0.json").write_text(json.dumps({"workload_graph": nodes}))
+    return read_trace(str(folder / "t.*.json"), flops=flops)
+
+
+def spelled(number: int) -> st.SearchStrategy[Any]:
+    """A number as JSON of some tool has it."""
+    return st.sampled_from([number, str(number), float(number)])
+
+
+@ours
+@given(st.data())
+def test_numbers_may_be_texts_or_have_a_point(tmp_path: Path, data: st.DataObject) -> None:
+    plain = read_json(tmp_path, FORWARD, REDUCE)
+
+    def rewrite(value: Any) -> Any:
+        if isinstance(value, list):
+            return [data.draw(spelled(each)) for each in value]
+        return data.draw(spelled(value)) if isinstance(value, int) else value
+
+    nodes = [{key: rewrite(value) for key, value in node.items()} for node in (FORWARD, REDUCE)]
+
+    assert read_json(tmp_path, *nodes) == plain
+
+
+@pytest.mark.parametrize("kind", ["COMM_COLL_NODE", 7])
+@pytest.mark.parametrize("call", ["ALL_GATHER", "all_gather", 2])
+def test_types_may_have_the_names_of_the_schema(tmp_path: Path, kind: object, call: object) -> None:
+    as_numbers = read_json(tmp_path, FORWARD, REDUCE)
+
+    assert (
+        read_json(tmp_path, FORWARD, {**REDUCE, "NodeType": kind, "comm_type": call}) == as_numbers
+    )
+
+
+def test_fields_may_have_the_names_of_the_schema(tmp_path: Path) -> None:
+    node = {"id": 1, "name": "fwd", "type": "COMP_NODE", "dataDeps": [], "duration_micros": 10}
+
+    assert read_json(tmp_path, node) == read_json(tmp_path, FORWARD)
+
+
+@pytest.mark.parametrize("value", [None, {"shape": [1]}, [1, 2], [None], 1 << 70])
+def test_other_attributes_have_no_effect(tmp_path: Path, value: object) -> None:
+    assert read_json(tmp_path, {**FORWARD, "tensor": value}) == read_json(tmp_path, FORWARD)
+
+
+def test_dimensions_may_be_numbers(tmp_path: Path) -> None:
+    read_json(tmp_path, FORWARD, {**REDUCE, "involved_dim": [1, 1]})
+
+    with pytest.raises(ConfigError, match=r"must name its group .*got involved_dim \[True, False"):
+        read_json(tmp_path, FORWARD, {**REDUCE, "involved_dim": [1, 0]})
+
+
+def test_parts_of_microseconds_count(tmp_path: Path) -> None:
+    [node] = read_json(tmp_path, {**FORWARD, "runtime": 10.123456}).ranks[0].nodes
+
+    assert node.duration_ps == 10_123_456
+
+
+@pytest.mark.parametrize(("text", "stream"), [("false", 0), ("0", 0), ("True", -1), ("1", -1)])
+def test_texts_say_whether_a_node_is_the_host_s(tmp_path: Path, text: str, stream: int) -> None:
+    [node] = read_json(tmp_path, {**FORWARD, "is_cpu_op": text}).ranks[0].nodes
+
+    assert node.stream == stream
+
+
+def test_operations_may_be_a_text(tmp_path: Path) -> None:
+    """2 million at a million million per second take 2 us."""
+    node = {"Id": 1, "Name": "c", "NodeType": 4, "num_ops": "2000000"}
+
+    assert read_json(tmp_path, node, flops=1e12).ranks[0].nodes[0].duration_ps == 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"runtime": "soon"}, "runtime must be a whole number, got 'soon'"),
+        ({"runtime": True}, "runtime must be a whole number, got True"),
+        ({"runtime": float("nan")}, "runtime must be a whole number, got nan"),
+        ({"Id": -1}, "Id must be a whole number, got -1"),
+        ({"Id": None}, "must be a node with Id and NodeType"),
+        ({"NodeType": "COMPUTE"}, "NodeType must be a whole number, got 'COMPUTE'"),
+        ({"data_deps": "12"}, "data_deps must be a list of whole numbers, got '12'"),
+        ({"data_deps": [0.5]}, r"data_deps must be a list of whole numbers, got \[0.5\]"),
+        ({"NodeType": 5, "comm_dst": 1 << 70}, "must have a whole number comm_dst"),
+        ({"NodeType": 7, "comm_type": "SUM"}, "must have a whole number comm_type, got 'SUM'"),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_json(tmp_path, {**FORWARD, **change})
+
+
+def write_et(folder: Path, names: list[str], metadata: bytes = b"") -> None:
+    node = schema.Node(id=1, name="c", type=4, duration_micros=5)
+    for name in names:
+        (folder / name).write_bytes(frame(metadata) + frame(node.SerializeToString()))
+
+
+def test_metadata_from_before_versions_are_read(tmp_path: Path) -> None:
+    """Attributes in field 1, as PyTorch's converter of 2024 wrote them: the trace's schema."""
+    attribute = b"\x0a\x06schema\xea\x01\x05" + b"1.0.2"  # name; string_val, field 29
+    write_et(tmp_path, ["t.0.et"], b"\x0a" + bytes([len(attribute)]) + attribute)
+
+    assert read_trace(str(tmp_path / "t.0.et")).ranks[0].nodes[0].duration_ps == 5_000_000
+
+
+def test_ranks_may_have_leading_zeros(tmp_path: Path) -> None:
+    write_et(tmp_path, [f"t.{rank:02}.et" for rank in range(11)])
+
+    sources = [work.source for work in read_trace(str(tmp_path / "t.*.et")).ranks]
+
+    assert sources == [str(tmp_path / f"t.{rank:02}.et") for rank in range(11)]
+
+
+def test_a_rank_has_one_file(tmp_path: Path) -> None:
+    write_et(tmp_path, ["t.0.et", "t.00.et"])
+
+    with pytest.raises(ConfigError, match=r"must have one file, got t\.0\.et and t\.00\.et"):
+        read_trace(str(tmp_path / "t.*.et"))
+
+
+def test_one_rank_s_file_is_not_the_trace(tmp_path: Path) -> None:
+    write_et(tmp_path, ["t.0.et", "t.1.et", "other.0.et"])
+
+    assert len(read_trace(str(tmp_path / "other.0.et")).ranks) == 1
+    with pytest.raises(ConfigError, match=r"files of all ranks, got one of 2; write '.*t\.\*\.et'"):
+        read_trace(str(tmp_path / "t.1.et"))
+
+
+def test_files_may_be_told_by_their_beginning(tmp_path: Path) -> None:
+    write_et(tmp_path, ["t.0.et", "t.1.et"])
+
+    assert named(f"{tmp_path}/t") == {"workload": "trace", "files": f"{tmp_path}/t.*.et"}
+
+
+def test_a_pattern_without_quotes_is_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_et(tmp_path, ["t.0.et", "t.1.et"])
+
+    assert perform(["workload", "show", f"{tmp_path}/t.0.et", f"{tmp_path}/t.1.et"]) == 2
+    assert "a pattern with * must be in quotes" in capsys.readouterr().err
+    assert perform(["workload", "show", f"{tmp_path}/t.0.et", "more"]) == 2
+    assert "quotes" not in capsys.readouterr().err
+
+
+def test_ranks_of_groups_may_be_texts(tmp_path: Path) -> None:
+    (tmp_path / "comm_group.json").write_text('{"1": ["1", "0"]}')
+    write_et(tmp_path, ["t.0.et", "t.1.et"])
+
+    assert read_trace(str(tmp_path / "t.*.et")).groups == (CallGroup("1", (1, 0)),)
+
+
+@pytest.mark.parametrize("ranks", ["[1, 2]", "[0, 0]"])
+def test_a_group_that_does_not_fit_is_told_by_its_file(tmp_path: Path, ranks: str) -> None:
+    (tmp_path / "comm_group.json").write_text(f'{{"1": {ranks}}}')
+    write_et(tmp_path, ["t.0.et", "t.1.et"])
+
+    with pytest.raises(ConfigError, match=r"comm_group\.json: group '1': ranks must differ and be"):
+        read_trace(str(tmp_path / "t.*.et"))
+
+
+def test_messages_may_name_their_ranks_as_texts(tmp_path: Path) -> None:
+    node = {"Id": 1, "NodeType": "COMM_SEND_NODE", "comm_src": "0", "comm_dst": "1",
+            "comm_tag": "3", "comm_size": "8"}  # fmt: skip
+
+    [sent] = read_json(tmp_path, node).ranks[0].nodes
+
+    assert (sent.kind, sent.peer, sent.tag, sent.size_bytes) == (NodeKind.SEND, 1, 3, 8)
