@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ringleaf.core.units import format_count
-from ringleaf.experiments.runs.console import in_a_line
+from ringleaf.experiments.runs.console import complain, in_a_line
 
 ALL = "--help-all"
 _NAMES = 30  # letters of the widest name whose help stands beside it
@@ -121,20 +121,23 @@ class _Command(TyperCommand):
         ctx.meta[ALL] = ALL in args[:own]
         words = ["--help" if each == ALL else each for each in args[:own]]
         left = super().parse_args(ctx, [*words, *args[own:]])
-        self._refuse_repeated(ctx, words)
+        self._tell_repeated(ctx, words)
         return left
 
-    def _refuse_repeated(self, ctx: Any, words: list[str]) -> None:
-        """Refuse an option that has two values: people who type it twice may expect both."""
+    def _tell_repeated(self, ctx: Any, words: list[str]) -> None:
+        """Say which value an option has that is there twice: people may expect both.
+
+        The last one counts, as everywhere, so that aliases and scripts have defaults.
+        """
         if ctx.resilient_parsing:
             return
         _, _, order = self.make_parser(ctx).parse_args(list(words))
         for option, count in Counter[Any](order).items():
-            values = _values(option, words) if count > 1 and _is_option(option) else ()
+            values = _values(option, words) if count > 1 and _is_option(option) else []
             if len(set(values)) > 1 and not option.multiple and not option.is_flag:
-                ctx.fail(
-                    f"{option.opts[0]} must be there once, got {' and '.join(map(repr, values))}; "
-                    "where several values are possible, commas stand between them"
+                complain(
+                    f"{option.opts[0]} is there {len(values)} times, and the last one counts, "
+                    f"{values[-1]!r}; commas stand between several values"
                 )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -21,8 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-import networkx as nx
-
 from ringleaf.core import light_packages
 from ringleaf.core.kept_methods import kept
 from ringleaf.core.orphans import die_with_parent
@@ -120,6 +118,8 @@ def serve(source: IO[str], sink: IO[str], kind: str = "collective") -> None:
     """
     gc.set_threshold(_NEW_OBJECTS)
     with indented():
+        import networkx as nx
+
         from ringleaf.experiments.figures.style import warm_up
         from ringleaf.experiments.runs.drawing import redraw
 
