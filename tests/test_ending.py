@@ -14,17 +14,17 @@ class Noisy:
         print("taken apart")
 
 def work():
-    begun.set()
+    written.wait()
     threading.main_thread().join(0.01)
     print("worked")
 
 sys.stdout.reconfigure(line_buffering=False, write_through=False)
-begun = threading.Event()
+written = threading.Event()
 noisy = Noisy()
 atexit.register(print, "at exit")
 threading.Thread(target=work).start()
-begun.wait()
 sys.stdout.write("first\\n")
+written.set()
 end_process(3)
 """
 

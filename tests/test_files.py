@@ -106,6 +106,13 @@ def test_a_pattern_names_its_first_file(tmp_path: Path) -> None:
     assert tell_file("a\0b") == tell_file("x" * 9000) == tell_file("") == ""
 
 
+def test_messages_have_the_whole_name_of_a_file_that_is_there(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 100) / "net.foo"
+    path.parent.mkdir()
+    path.write_text("")
+    assert tell_file(str(path)) == f"the file '{path}'"
+
+
 def test_an_existing_file_is_not_taken_for_a_name(tmp_path: Path) -> None:
     path = tmp_path / "rin"
     path.write_text('{"gpus": [], "protocol": "LL"}')

@@ -148,6 +148,7 @@ def test_what_does_not_compile_says_why() -> None:
 def test_an_arena_that_has_moved_is_another() -> None:
     """Allocation moves arrays; the arena of before still has the old ones."""
     store = Store(memory_bytes=64)
+    store.allocate("words", 8)
     before = store.arena
     before.words[7] = 1
     store.allocate("words", 1 << 20)

@@ -103,7 +103,7 @@ def tell_file(text: str) -> str:
     if path is None:
         return ""
     kind = _packed(path) or kind_of(path)
-    return f"the file {text!r:.80}" + (f", {kind}" if kind else "")
+    return f"the file {text!r}" + (f", {kind}" if kind else "")
 
 
 def _packed(path: Path) -> str:
