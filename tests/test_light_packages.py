@@ -58,7 +58,7 @@ def test_the_first_use_of_an_algorithm_imports_all(use: str) -> None:
 
 def test_backends_are_looked_for_only_if_a_package_has_some(tmp_path: Path) -> None:
     """NetworkX itself has one, for its tests."""
-    assert outcome("print(light, 'importlib.metadata' in sys.modules)") == "True False"
+    assert outcome("print(light, 'email' in sys.modules)") == "True False"
 
     package = tmp_path / "fast-1.0.dist-info"
     package.mkdir()
@@ -66,6 +66,21 @@ def test_backends_are_looked_for_only_if_a_package_has_some(tmp_path: Path) -> N
     (package / "entry_points.txt").write_text("[networkx.backends]\nfast = fast:Fast\n")
     begin = f"import sys; sys.path.append({str(tmp_path)!r})\n{BEGIN}"
     assert outcome("print(list(nx.utils.backends.backends))", begin=begin) == "['fast']"
+
+
+def test_packages_entry_points_are_those_that_python_finds() -> None:
+    told = outcome(
+        "import importlib.metadata; light_metadata = importlib.metadata",
+        "from importlib.metadata import entry_points",
+        "none = entry_points(group='no.such')",
+        "kept = light_metadata.entry_points is entry_points",
+        "scripts = {each.name for each in entry_points(group='console_scripts')}",
+        "again = {each.name for each in light_metadata.entry_points(group='console_scripts')}",
+        "print(list(none), list(none.select(name='x')), none.names == set(), kept,",
+        "      'ringleaf' in scripts, scripts == again, light_metadata.version('networkx') > '3',",
+        "      'ringleaf' in entry_points().select(group='console_scripts').names)",
+    )
+    assert told == "[] [] True True True True True True"
 
 
 def test_what_it_has_not_got_is_no_attribute() -> None:

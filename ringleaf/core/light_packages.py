@@ -5,11 +5,13 @@ longer still. A command that has called `install` imports nothing at `import net
 `finsy.proto`, and then what the first name needs that is asked for: the classes of graphs, or
 messages of P4Runtime. Any other name, or module, of NetworkX imports it whole, and so does any
 other kind of message. A release that is made in another way is imported whole, too, and so is
-slower and no worse.
+slower and no worse. `importlib.metadata`, in which packages look for plugins, is imported when
+there may be some.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from threading import RLock
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 from ringleaf.core.installed import may_have_points
 
@@ -96,8 +98,7 @@ class LightNetworkx(LightPackage):
         if name not in _GRAPHS:
             return False
         try:
-            with _without_points():
-                exec(_BEGINNING, self.__dict__)
+            exec(_BEGINNING, self.__dict__)
         except (ImportError, AttributeError):  # another release
             for each in [each for each in sys.modules if each.startswith(f"{NETWORKX}.")]:
                 del sys.modules[each]
@@ -133,15 +134,43 @@ class LightMessages(LightPackage):
         return True
 
 
-@contextmanager
-def _without_points() -> Iterator[None]:
-    """Have NetworkX look for no backends if it alone has one, which it leaves out itself."""
-    if METADATA in sys.modules or may_have_points(f"{NETWORKX}.", besides=NETWORKX):
-        yield
-        return
-    with _stood_for(METADATA):
-        sys.modules[METADATA].__dict__["entry_points"] = lambda **_: ()
-        yield
+class NoPoints(tuple[()]):
+    """The entry points of a group that no package has, as `importlib.metadata` gives them."""
+
+    names: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+    def select(self, **_wanted: Any) -> Self:
+        """Return those of them that fit: none."""
+        return self
+
+
+class LightMetadata(LightPackage):
+    """`importlib.metadata`, which packages import to ask for entry points that mostly nobody has.
+
+    NetworkX has a backend itself, for its tests, and leaves it out.
+    """
+
+    def __init__(self, spec: ModuleSpec) -> None:
+        super().__init__(spec)
+        self.__path__ = spec.submodule_search_locations or []  # else it is asked for
+
+    def _load_part(self, name: str) -> bool:
+        if name != "entry_points":
+            return False
+
+        def entry_points(**wanted: Any) -> Any:
+            group = wanted.get("group", "")
+            besides = NETWORKX if group.startswith(f"{NETWORKX}.") else ""
+            if group and not may_have_points(group, besides):
+                return NoPoints()
+            if self.__dict__["entry_points"] is entry_points:
+                del self.__dict__["entry_points"]
+                self._load("")
+            return self.__dict__["entry_points"](**wanted)
+
+        self.__dict__["entry_points"] = entry_points
+        return True
 
 
 @contextmanager
@@ -162,6 +191,9 @@ def install() -> None:
     spec = PathFinder.find_spec(NETWORKX)
     if NETWORKX not in sys.modules and spec is not None:
         sys.modules[NETWORKX] = LightNetworkx(spec)
+    about = PathFinder.find_spec(METADATA, importlib.__path__)
+    if METADATA not in sys.modules and about is not None:
+        sys.modules[METADATA] = importlib.__dict__["metadata"] = LightMetadata(about)
     whole = PathFinder.find_spec(FINSY)
     if FINSY not in sys.modules and whole is not None:
         spec = PathFinder.find_spec(MESSAGES, whole.submodule_search_locations)
