@@ -140,7 +140,7 @@ class NoPoints(tuple[()]):
     names: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
 
-    def select(self, **_wanted: Any) -> Self:
+    def select(self, **_asked: Any) -> Self:
         """Return those of them that fit: none."""
         return self
 
@@ -159,15 +159,15 @@ class LightMetadata(LightPackage):
         if name != "entry_points":
             return False
 
-        def entry_points(**wanted: Any) -> Any:
-            group = wanted.get("group", "")
+        def entry_points(**asked: Any) -> Any:
+            group = asked.get("group", "")
             besides = NETWORKX if group.startswith(f"{NETWORKX}.") else ""
             if group and not may_have_points(group, besides):
                 return NoPoints()
             if self.__dict__["entry_points"] is entry_points:
                 del self.__dict__["entry_points"]
                 self._load("")
-            return self.__dict__["entry_points"](**wanted)
+            return self.__dict__["entry_points"](**asked)
 
         self.__dict__["entry_points"] = entry_points
         return True
