@@ -53,7 +53,7 @@ class LineChange:
 
 
 class SwitchChanges(NamedTuple):
-    """What happens to embedded switches in a run.
+    """Changes of embedded switches in a run.
 
     Attributes:
         lines: A switch, its port, and what changes; the change's own `line` does not matter.

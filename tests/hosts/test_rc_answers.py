@@ -1,4 +1,4 @@
-"""What wakes a sender, a step at a time, by hand: pacing, deadlines, acknowledgements and NAKs."""
+"""Senders are woken, a step at a time, by hand: pacing, deadlines, acknowledgements and NAKs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_paced_queue_pair_comes_back_when_pacing_lets_it() -> None:
 
 
 def test_another_rate_ends_the_wait_for_the_one_before() -> None:
-    """Of those queue pairs alone, which keep to it together, in a ring."""
+    """Only those queue pairs keep to it, together, in a ring."""
     agent = Agent()
     rc.add_qps(agent.store, agent.at, 2)
     for number in range(4):

@@ -174,7 +174,7 @@ def test_settings_are_of_the_queue_pair_that_they_name() -> None:
 
 
 def test_new_queue_pairs_leave_those_at_work_as_they_are() -> None:
-    """What waits in fifos goes on in its order, though the fifo has gone round its room."""
+    """Fifos keep the order of what waits, also when they have gone round their room."""
     agent = Agent()
     fifo = open_fifo(agent.arena, agent.at + q.ANSWERS_AT)
     fifo.state[[FIFO_FIRST, FIFO_COUNT]] = 1, 2

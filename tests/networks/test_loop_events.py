@@ -458,7 +458,7 @@ def test_the_loop_handles_events_until_a_time(times: list[int], until_ps: int) -
 
 
 def test_without_a_driver_reports_are_pythons_before_time_goes_on() -> None:
-    """Of the instant in which an agent reports, all events are handled first."""
+    """All events of the instant in which an agent reports are handled first."""
     net = Net(agents=0)
     for number, time_ps in enumerate((10, 10, 20)):
         push_event(net.words, net.heap, time_ps, IDLE | HOST_PORT << 3, number + 1)

@@ -75,7 +75,7 @@ def test_a_lost_packet_is_counted_and_free_again() -> None:
 
 @pytest.mark.parametrize(("word", "count"), [(s.DUPLICATE, 2), (s.REORDER, 1)])
 def test_duplicates_and_late_packets_are_late_by_up_to_the_jitter(word: int, count: int) -> None:
-    """Of 200, some are late by 0 and some by 3 ps, of 3 at most, and nothing is later."""
+    """Some of 200 are late by 0 and some by 3 ps, of 3 at most, and nothing is later."""
     net = Net()
     net.words[net.at + word] = ALWAYS
     net.words[net.at + s.JITTER_PS] = 3

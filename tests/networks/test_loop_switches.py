@@ -293,7 +293,7 @@ def test_pause_frames_overtake_what_waits_but_not_what_is_on_the_line(
 
 
 def test_a_port_waits_for_nothing_if_all_that_it_has_is_paused(plain_address: Address) -> None:
-    """Of classes 2, 3 and 4, the first is paused: the others go, one at a time."""
+    """Class 2 is paused: classes 3 and 4 go, one packet at a time."""
     leaving = Leaving(plain_address, *2 * [layout.SEND], pauses=True)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 500
