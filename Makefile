@@ -9,6 +9,8 @@ HASHES ?=
 BIN := $(VENV)/bin
 # Python compiles what it imports, and keeps that: pip would compile all, for a third of the time.
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
+# The pip that comes with Python 3.11 takes twice as long: it looks at all files of each package.
+PIP_RELEASE := 26.3
 SHELL_VENV ?= .venv-shell
 SHELL_STAMP := $(SHELL_VENV)/.ready
 STAMP := $(VENV)/.ready
@@ -76,8 +78,9 @@ $(STAMP): pyproject.toml constraints.txt constraints-hashes.txt
 	  { echo "make: $(PYTHON) has no venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "setting up $(VENV) (once; takes a minute or two)" >&2
 	$(PYTHON) -m venv $(VENV)
-	$(if $(filter-out $(OFF),$(HASHES)),$(PIP) --require-hashes --no-deps -r constraints-hashes.txt)
-	$(PIP) $(PIP_FLAGS) $(if $(filter-out $(OFF),$(HASHES)),--no-build-isolation) -c constraints.txt -e '.[dev]'
+	$(if $(filter-out $(OFF),$(HASHES)),$(PIP) --require-hashes --no-deps -r constraints-hashes.txt, \
+	  @$(PIP) --retries 0 pip==$(PIP_RELEASE) || echo "make: going on with an older pip, which takes longer" >&2)
+	PYTHONWARNINGS=ignore $(PIP) $(PIP_FLAGS) $(if $(filter-out $(OFF),$(HASHES)),--no-build-isolation) -c constraints.txt -e '.[dev]'
 	@touch $@
 
 TAKES_exp := $(NAMES) PCAP EXPLAIN CHECK_PACKETS WIDE CC

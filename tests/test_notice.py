@@ -88,6 +88,8 @@ def test_make_venv_takes_hashed_files_only_if_told() -> None:
     plain = subprocess.check_output(command, cwd=ROOT, text=True)
     hashed = subprocess.check_output([*command, "HASHES=1"], cwd=ROOT, text=True)
     assert "--require-hashes" not in plain
+    assert re.search(r" pip==[0-9.]+ \|\| echo", plain)
+    assert " pip==" not in hashed
     assert "--require-hashes --no-deps -r constraints-hashes.txt\n" in hashed
     assert "--no-build-isolation -c constraints.txt -e '.[dev]'\n" in hashed
 
