@@ -123,9 +123,15 @@ GOOD = pcap([(1, b"a" * 60), (2, b"b" * 60)])
         (pcap([(1, b"a" * 65226)]), "at most 10000 bytes, got 65226; .*segmentation offload"),
         (b"\x28\xb5\x2f\xfd" + bytes(40), "must not be compressed, got zstd; unpack it first"),
         (b"\x1f\x8b\x08" + bytes(7) + b"\xff" * 9, "must be compressed by gzip, got .* damaged"),
-        (gzip.compress(GOOD, mtime=0)[:-9], "must be a whole gzip file, got [0-9]+ bytes; it is cut off"),
+        (
+            gzip.compress(GOOD, mtime=0)[:-9],
+            "must be a whole gzip file, got [0-9]+ bytes; it is cut off",
+        ),
         (gzip.compress(b"hello" * 9, mtime=0), "not a packet capture, got magic 68656c6c"),
-        (gzip.compress(b"", mtime=0), "not a packet capture, got 0 bytes; a pcap file has a header of 24"),
+        (
+            gzip.compress(b"", mtime=0),
+            "not a packet capture, got 0 bytes; a pcap file has a header of 24",
+        ),
         (pcap([(1, b"")]), "packet 1 must have a byte on the line, got 0"),
         (GOOD[:36] + b"\x30" + GOOD[37:], "packet 1 must be as long as on the line, got 60 of 48"),
         (GOOD[:-1], "packet 2 is truncated, got 59 of its 60 bytes; copy the file anew"),
