@@ -76,7 +76,8 @@ def read(text: str, where: str) -> NetworkRows:
         machine.add_cpu(cpu, f"host{number}." if len(hashes) > 1 else "")
     if not machine.gpus:
         raise ConfigError(
-            f"{where} line {root.line}: must have a <gpu>, or a <pci> of class 0x03, got none"
+            f"{where} line {root.line}: must have a <gpu>, or a <pci> of class 0x03, got none; "
+            "NCCL_TOPO_DUMP_FILE writes what NCCL adds when it runs"
         )
     machine.join()
     about = read_note(root.attributes.get(NOTE), f"{where} line {root.line}")
