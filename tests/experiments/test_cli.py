@@ -443,7 +443,7 @@ def test_no_file_is_called_dash(
 
 @pytest.mark.parametrize(
     "words",
-    ["dissector", "topo export --format edgelist --topo leafspine,leaves=1,spines=0,hosts=2"],
+    ["dissector", "topo export --format edgelist --topo leafspine,leaves=1,hosts=2"],
 )
 def test_dash_is_stdout_for_what_is_printed_without_a_file(
     words: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
