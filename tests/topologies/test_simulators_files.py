@@ -475,3 +475,8 @@ def test_a_wrong_topology_of_p4_tutorials_is_refused(
 ) -> None:
     with pytest.raises(RingleafError, match=message):
         parse(write(tmp_path, json.dumps({**POD, **change}), "n.json"))
+
+
+def test_a_fat_tree_of_htsim_may_have_tabs_and_any_name(tmp_path: Path) -> None:
+    text = TREE.format(nodes=32, up=4, latency=0).replace(" ", "\t").replace("\n", "\r\n")
+    assert len(hosts(build(write(tmp_path, text, "fat.txt")))) == 32
