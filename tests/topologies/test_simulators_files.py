@@ -412,6 +412,8 @@ def test_the_topology_of_p4_tutorials(tmp_path: Path) -> None:
         ([0, 0.5], 500_000, 0),
         (["50us", 10], 10**7, 50_000_000),
         ([None, 1000], GBPS, 10**6),
+        (["1ms", "0.5"], 500_000, 10**9),
+        (["1ms", "10 Mbps"], 10**7, 10**9),
     ],
 )
 def test_terms_of_links_of_p4_tutorials(
