@@ -38,7 +38,7 @@ NVSWITCH = "nvswitch"
 NVLINK, PCI = "nvlink", "pci"
 """The kinds of links: between GPUs (XGMI is one), and below CPUs."""
 
-CPU_CLASS, GPU_CLASSES = "068001", ("03", "12")
+CPU_CLASS, NVSWITCH_CLASS, GPU_CLASSES = "068001", "068000", ("03", "12")
 _BUS = re.compile(r"(?:([0-9a-f]+):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.([0-9a-f]))?", re.ASCII)
 
 INSIDE = {
@@ -149,7 +149,8 @@ class _Machine:
     """The nodes of a machine, and its links, by their kind.
 
     `gpus` has ranks by name, `order` the nodes' places, `names` their names by host and number of
-    the bus, `one_way` the links that are told from each end, and `unsaid` what gives no rate.
+    the bus, `one_way` the links that are told from each end, `nvswitches` PCI devices that are the
+    one, `idle` those that are GPUs of no rank, and `unsaid` what gives no rate.
     """
 
     where: str
@@ -163,6 +164,7 @@ class _Machine:
     one_way: list[tuple[str, str, str, Element, int]] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     loops: Counter[str] = field(default_factory=Counter)
+    nvswitches: set[str] = field(default_factory=set)
     idle: Counter[str] = field(default_factory=Counter)
     unsaid: Counter[str] = field(default_factory=Counter)
 
@@ -209,6 +211,8 @@ class _Machine:
         else:  # NCCL, too, takes switches of one busid for several
             own = f"{host}{bus}" + f"#{len(self.rows)}" * is_known
             name = self._add(own, pci, {"role": SWITCH, "kind": "pci"})
+            if _class(pci, "class") == NVSWITCH_CLASS:
+                self.nvswitches.add(name)
         self.names.setdefault(place, name)
         if parent is not None and not has_own_way:
             self._link(PCI, name, parent, pci, pci_mbps(pci.attributes, self._place(pci)))
@@ -306,12 +310,14 @@ class _Machine:
     def _target(self, element: Element, host: str) -> str:
         """Return the node that a link leads to: "" if there is none, or else the NVSwitch.
 
-        A link leads to the NVSwitch if its class is neither that of GPUs nor missing; NVSwitches
-        that are in the file are the same one. Other links to what is not in the file lead nowhere.
+        A link to what the file does not have, or has as an NVSwitch, leads to that if its class
+        says so; to what is not in the file, others lead nowhere.
         """
         target, kind = element.attributes.get("target", ""), _class(element, "tclass")
+        name = self.names.get((host, _bus_number(target)), "")
+        if name and name not in self.nvswitches:
+            return name
         if not kind or kind.startswith(GPU_CLASSES) or element.name == "pcilink":
-            name = self.names.get((host, _bus_number(target)), "")
             self.missing.update([target] * (not name))
             return name
         if NVSWITCH not in self.rows:
