@@ -94,6 +94,9 @@ def test_sizes_that_may_mean_something_else_are_refused(text: str, message: str)
         ("7", 7),
         ("100e9", 10**11),
         ("1e2 Gbps", 10**11),
+        ("25Gbits/sec", 25 * 10**9),  # iperf's
+        ("25 Gb/sec", 25 * 10**9),  # perftest's
+        (".5Gbits/s", 5 * 10**8),
     ],
 )
 def test_rates(text: str, rate_bps: int) -> None:
@@ -106,6 +109,8 @@ def test_rates(text: str, rate_bps: int) -> None:
         ("10GB", "rate: must be in bit/s, got '10GB', where B stands for bytes; write 80G if you"),
         ("10GBps", "rate: must be in bit/s, got '10GBps', .* write 80G .*, 10G if bits"),
         ("1.5MB/s", "rate: must be in bit/s, got '1.5MB/s', .* write 12M "),
+        ("1.5MB/sec", "rate: must be in bit/s, got '1.5MB/sec', .* write 12M "),
+        (".G", "rate: not understood, got '.G'"),
         ("10Gibit/s", "rate: prefixes of rates are powers of 1000, got '10Gibit/s'; write 10G"),
         ("0", "rate: must be above 0, got '0'"),
         ("fast", "rate: not understood, got 'fast'; write it like 100Gbps or 25G"),
@@ -118,13 +123,17 @@ def test_rates_that_may_mean_something_else_are_refused(text: str, message: str)
 
 @pytest.mark.parametrize(
     ("text", "time_ps"),
-    [("0", 0), ("1us", 10**6), ("1 µs", 10**6), ("0.5ms", 5 * 10**8), ("1e-6s", 10**6)],
+    [
+        *(("0", 0), ("1us", 10**6), ("1 µs", 10**6), ("0.5ms", 5 * 10**8), ("1e-6s", 10**6)),
+        *(("1usec", 10**6), ("1 µsec", 10**6), ("2msecs", 2 * 10**9), ("3 nsec", 3000)),  # tc's
+        *(("1sec", 10**12), ("1secs", 10**12), (".5us", 500_000)),
+    ],
 )
 def test_times(text: str, time_ps: int) -> None:
     assert parse_time(text) == time_ps
 
 
-@pytest.mark.parametrize("text", ["1m", "1Ms", "1S", "3min", "500NS"])
+@pytest.mark.parametrize("text", ["1m", "1Ms", "1S", "3min", "500NS", "1ec", "1uec", "1pecs"])
 def test_times_need_a_unit_that_means_one_thing(text: str) -> None:
     message = f"time: unit must be ps, ns, us, ms, s, got '{text}'; write it like 1us or 500ns"
     with pytest.raises(ConfigError, match=message):

@@ -10,7 +10,7 @@ from ringleaf.collectives.algorithm import Algorithm, Request
 from ringleaf.collectives.cost import Cost
 from ringleaf.collectives.files.format import MOST_BYTES, Loaded, ScheduleSource
 from ringleaf.collectives.files.registry import find_format
-from ringleaf.core.inputs import read_input
+from ringleaf.core.inputs import decode, read_input
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, ScheduleError
 
@@ -62,9 +62,13 @@ def _text(path: Path) -> str:
         problem = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"schedule: can't read, got {str(path)!r}: {problem}") from error
     try:
-        return data.decode("utf-8-sig")
+        return decode(data)
     except UnicodeDecodeError as error:
-        raise ScheduleError(f"{path}: must be text in UTF-8, got {error.reason}") from None
+        line = 1 + data[: error.start].count(b"\n")
+        raise ScheduleError(
+            f"{path}: line {line}: must be text in UTF-8, got {data[error.start : error.end]!r}; "
+            "write it anew, or say its encoding in its <?xml>"
+        ) from None
 
 
 def _check_request(request: Request, source: ScheduleSource, path: Path) -> None:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ringleaf.core.disk import write_text
-from ringleaf.experiments.runs.console import Debug, guard, say
+from ringleaf.experiments.runs.console import Debug, guard, print_or_write, say
 
 
 def register(app: typer.Typer) -> None:
@@ -28,9 +27,5 @@ def dissector_command(
     """
     from ringleaf.ina.dissector import write_dissector
 
-    text = write_dissector()
-    if out is None:
-        say(text.rstrip())
-    else:
-        write_text(out, text)
+    if print_or_write(write_dissector(), out):
         say(str(out))

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from ringleaf.core.disk import write_text
+from ringleaf.core.disk import is_stream
 from ringleaf.core.plain_matplotlib import load_matplotlib
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.runs.console import Debug, guard, say
+from ringleaf.experiments.runs.console import Debug, guard, print_or_write, say
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
@@ -106,12 +106,9 @@ def topo_export_command(
     graph = make_graph(spec)
     assert form.write is not None  # such formats are not chosen
     text = form.write(rows_of(graph))
-    if out is None:
-        say(text.rstrip("\n"))
-    else:
-        if find_format(str(out), text) is not form:
-            raise ConfigError(
-                f"format: files of {name} end in {form.endings[0]}, got {str(out)!r}; rename it"
-            )
-        write_text(out, text)
+    if out and not is_stream(out) and find_format(str(out), text) is not form:
+        raise ConfigError(
+            f"format: files of {name} end in {form.endings[0]}, got {str(out)!r}; rename it"
+        )
+    if print_or_write(text, out):
         say(str(out))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -17,6 +18,8 @@ from ringleaf.core.units import format_count
 from ringleaf.experiments.runs.console import complain, in_a_line
 
 ALL = "--help-all"
+PRINTED = ("dissector", "topo export", "workload from-torch")
+"""Commands whose only file is what they print without one."""
 _NAMES = 30  # letters of the widest name whose help stands beside it
 _LAST_STOP = re.compile(
     r"(?<!\.)\.(?=$|  \[)"
@@ -122,7 +125,19 @@ class _Command(TyperCommand):
         words = ["--help" if each == ALL else each for each in args[:own]]
         left = super().parse_args(ctx, [*words, *args[own:]])
         self._tell_repeated(ctx, words)
+        self._take_stdout(ctx)
         return left
+
+    def _take_stdout(self, ctx: Any) -> None:
+        """Take `-` for no file where a command prints without one, and refuse it elsewhere."""
+        for option in filter(_is_option, self.params):
+            if ctx.params.get(option.name) != Path("-"):
+                continue
+            if ctx.command_path.partition(" ")[2] not in PRINTED:
+                ctx.fail(
+                    f"{option.opts[-1]} must be a name, got '-'; /dev/stdout is that of stdout"
+                )
+            ctx.params[option.name] = None
 
     def _tell_repeated(self, ctx: Any, words: list[str]) -> None:
         """Say which value an option has that is there twice: people may expect both.

@@ -9,11 +9,13 @@ import traceback
 from collections.abc import Callable
 from errno import EAGAIN, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC, EPIPE
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ringleaf.core import compiling, interrupts, plugins
+from ringleaf.core.disk import is_stream, write_text
 from ringleaf.errors import BackendError, ProtocolError, RingleafError
 
 USAGE = 2
@@ -35,6 +37,18 @@ def say(line: str) -> None:
     except OSError as error:
         error.filename = "stdout"
         raise
+
+
+def print_or_write(text: str, path: Path | None) -> bool:
+    """Print a text, or write it to a file, and return whether that is a file that can be named.
+
+    What is written to `/dev/stdout` has nothing after it.
+    """
+    if path is None:
+        say(text.rstrip("\n"))
+        return False
+    write_text(path, text)
+    return not is_stream(path)
 
 
 def say_if_read(line: str) -> None:

@@ -28,6 +28,7 @@ def stalled(
     if len(left) > MOST_EXPLAINED:
         lines.append(f"  and {len(left) - MOST_EXPLAINED} more")
     lines.extend(f"  {line}" for line in more)
+    lines.append("bring back what is down; a machine that is too slow needs a larger --scale")
     names = ", ".join(left.values())
     return BackendError(
         f"run: nothing has got through for {s:.0f} s, got hosts that are not {kind}: "

@@ -624,7 +624,11 @@ class VirtualNetwork(HasEndpoints):
     def _check_progress(self, patience: Patience, under_way: Sequence[CollectiveOperation]) -> None:
         stalled = patience.stalled(under_way, self.now_ps)
         if stalled:
-            raise BackendError(patience.complaint(map(self._named, stalled)))
+            remedy = "--pcap shows where packets end"
+            if self.options.faults:
+                way = "" if self.options.reroute_ps is not None else ", or add --reroute"
+                remedy = f"let what is down come back, like 's0 down for 1ms'{way}"
+            raise BackendError(patience.complaint(map(self._named, stalled), remedy))
 
     def _named(self, operation: CollectiveOperation) -> tuple[CollectiveOperation, Sequence[str]]:
         return operation, self.endpoints.groups[operation.group].nodes

@@ -98,8 +98,13 @@ class Patience:
             and before[operation.group] == self._seen[operation.group]
         ]
 
-    def complaint(self, operations: Iterable[tuple[CollectiveOperation, Sequence[str]]]) -> str:
-        """Return an error text that says who waits for whom; operations come with nodes' names."""
+    def complaint(
+        self, operations: Iterable[tuple[CollectiveOperation, Sequence[str]]], remedy: str
+    ) -> str:
+        """Return an error text that says who waits for whom, and what to do.
+
+        Operations come with nodes' names.
+        """
         waiting = [
             f"{names[node]} waits for {', '.join(parts)}"
             for operation, names in operations
@@ -114,5 +119,5 @@ class Patience:
         reasons = "; ".join(waiting[:_NAMED]) or "nobody says for what"
         return (
             f"run: nothing has got through for {format_time(self.limit_ps)} of simulated time, "
-            f"got {reasons}{more}"
+            f"got {reasons}{more}; {remedy}"
         )

@@ -20,6 +20,11 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+def is_stream(path: Path) -> bool:
+    """Return whether a path is a pipe or a device, or like `/dev/stdout` stands for one."""
+    return is_special(path) or path.is_relative_to("/dev")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file completely, or leave the existing one as it is.
 
@@ -32,12 +37,12 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file of bytes completely, or leave the existing one as it is.
 
-    A pipe or a device takes them as they come, and so does what `/dev/stdout` stands for.
+    A stream takes them as they come.
 
     Raises:
         OSError: If it can't be written.
     """
-    if is_special(path) or path.is_relative_to("/dev"):
+    if is_stream(path):
         with naming(path):
             path.write_bytes(data)
         return

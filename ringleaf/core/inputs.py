@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
+
+_DECLARED = re.compile(
+    rb"""\s*<\?xml\b[^>]*\bencoding\s*=\s*["']"""
+    rb"""(iso-8859-(?:[1-9]|1[013-6])|windows-125[0-8]|us-ascii)["']""",
+    re.IGNORECASE,
+)
+"""XML that says to be in an encoding of a byte a letter, in which markup is ASCII."""
+
+
+def decode(data: bytes) -> str:
+    """Return a file's text: in UTF-8, with or without its mark, or what XML says of itself.
+
+    Raises:
+        UnicodeDecodeError: If it is in neither.
+    """
+    declared = _DECLARED.match(data)
+    return data.decode(declared[1].decode() if declared else "utf-8-sig")
 
 
 def read_input(path: Path, most_bytes: int, where: str = "") -> bytes:

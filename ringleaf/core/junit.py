@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
+from ringleaf.core.disk import write_bytes
+
 # Characters that XML 1.0 does not have (section 2.2), not even as references.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -49,7 +51,7 @@ def write_junit(path: Path, name: str, suites: Sequence[Suite]) -> None:
         _add(root, suite)
     ElementTree.indent(root)
     path.parent.mkdir(parents=True, exist_ok=True)
-    ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    write_bytes(path, ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
 def _add(root: ElementTree.Element, suite: Suite) -> None:

@@ -23,7 +23,7 @@ MOST_BPS = 10**15
 
 _BINARY = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_NUMBER = r"(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d{1,2})?"
+_NUMBER = r"(?:(?:0|[1-9]\d*)(?:\.\d+)?|\.\d+)(?:e[+-]?\d{1,2})?"
 """Not 096, the end of a 4,096 that is taken for a list."""
 
 _TIME_PS = {"ps": 1, "ns": PS_PER_NS, "us": PS_PER_US, "ms": PS_PER_MS, "s": PS_PER_S}
@@ -72,16 +72,16 @@ def parse_size(text: str, where: str = "size") -> int:
 
 
 def parse_rate(text: str, where: str = "rate") -> int:
-    """Bit/s of `100G`, `100Gbps`, `25Gbit/s`, `25Gb/s` or `1000000`.
+    """Bit/s of `100G`, `100Gbps`, `25Gbit/s`, `25Gb/s`, `25Gbits/sec` or `1000000`.
 
     Raises:
         ConfigError: If it is not understood, says bytes (`GB/s`) or 1024 (`Gi`), or is 0.
     """
-    pattern = rf"({_NUMBER})\s*(?:([KMGT])(i?))?(bps|bit/s|bit|b/s|b)?"
+    pattern = rf"({_NUMBER})\s*(?:([KMGT])(i?))?(bps|b(?:its?)?(?:/s(?:ec)?)?)?"
     match = _split(where, text, pattern, "100Gbps or 25G")
     number, prefix, binary, unit = match.groups(default="")
     prefix = prefix.upper()
-    if unit and unit[0] == "B" and unit[1:].lower() in ("", "ps", "/s"):
+    if unit[:1] == "B" and unit[1:].lower() in ("", "ps", "/s", "/sec"):
         bits = f"{float(number) * 8:g}{prefix}"
         raise ConfigError(
             f"{where}: must be in bit/s, got {text!r}, where B stands for bytes; write {bits} "
@@ -98,7 +98,7 @@ def parse_rate(text: str, where: str = "rate") -> int:
 
 
 def parse_time(text: str, where: str = "time") -> int:
-    """Picoseconds of `1us`, `500ns`, `0.5ms`; `0` needs no unit.
+    """Picoseconds of `1us`, `500ns`, `0.5ms`, `1usec`; `0` needs no unit.
 
     Raises:
         ConfigError: If it is not understood, or its unit is not quite one: `1m`, `1Ms`.
@@ -107,6 +107,7 @@ def parse_time(text: str, where: str = "time") -> int:
         return 0
     match = _split(where, text, rf"({_NUMBER})\s*([a-z\u00b5\u03bc]+)", "1us or 500ns")
     unit = match[2].replace("\u00b5", "u").replace("\u03bc", "u")
+    unit = re.sub(r"(?<=s)ecs?$", "", unit)  # as tc has them
     if unit not in _TIME_PS:
         raise ConfigError(
             f"{where}: unit must be {', '.join(_TIME_PS)}, got {text!r}; write it like 1us or 500ns"

@@ -420,6 +420,45 @@ def test_spaces_may_stand_between_names_and_sizes(tmp_path: Path) -> None:
     assert (spec.algos, spec.sizes) == (("ring", "tree", str(file)), ("4K", "8 K", "16K"))
 
 
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("verify ring --ranks 4 --export -", "--export"),
+        ("step ring --ranks 4 --html -", "--html"),
+        ("stf router.p4 router.stf --junit=-", "--junit"),
+        ("synth tacos --topo torus2d -o -", "--out"),
+        ("topo show fattree,k=4 -o -", "-o"),
+    ],
+)
+def test_no_file_is_called_dash(
+    words: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.perform(words.split()) == 2
+    name = words.partition(" ")[0] + " show" * ("show" in words)
+    assert capsys.readouterr().err == (
+        f"ringleaf: {name}: {option} must be a name, got '-'; /dev/stdout is that of stdout; "
+        f"ringleaf {name} --help shows what it takes\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["dissector", "topo export --format edgelist --topo leafspine,leaves=1,hosts=2"],
+)
+def test_dash_is_stdout_for_what_is_printed_without_a_file(
+    words: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And nothing else is printed, so that `-o /dev/stdout > file` holds the text alone."""
+    monkeypatch.chdir(tmp_path)
+    printed = []
+    for more in ([], ["-o", "-"], ["--out=-"], ["-o", "/dev/stdout"]):
+        assert cli.perform([*words.split(), *more]) == 0
+        printed.append(capfd.readouterr().out)
+    assert len(printed[0]) > 20
+    assert set(printed) == {printed[0]}
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_of_an_option_that_is_there_twice_the_last_counts_and_that_is_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -10,6 +10,8 @@ import pytest
 from typed import ROOT, typed
 
 import ringleaf
+from ringleaf.collectives.registry import find_algorithm
+from ringleaf.errors import ScheduleError
 
 FILES = Path("examples/schedules")
 NAMES = sorted(path.name for path in (ROOT / FILES).iterdir())
@@ -147,7 +149,32 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
     path.write_bytes(b"\xff\xfe\x00")
-    assert f"{path}: must be text in UTF-8, got " in typed("verify", path).stderr
+    assert f"{path}: line 1: must be text in UTF-8, got b'\\xff'; " in typed("verify", path).stderr
+
+
+@pytest.mark.parametrize(
+    ("says", "encoding", "name"),
+    [
+        *(("ISO-8859-1", "latin-1", "à-vélo"), ("iso-8859-15", "iso-8859-15", "€")),
+        *(("windows-1252", "cp1252", "“q”"), ("US-ASCII", "ascii", "plain")),
+        *(("UTF-8", "utf-8-sig", "né"), ("utf-8", "utf-8", "né")),
+    ],
+)
+def test_a_program_may_be_in_the_encoding_that_it_says(
+    tmp_path: Path, says: str, encoding: str, name: str
+) -> None:
+    path = tmp_path / "a.xml"
+    text = (ROOT / FILES / "ring.xml").read_text()
+    program = text[text.index("<algo") :].replace('"ring"', f'"{name}"')
+    path.write_bytes(f"<?xml version='1.0' encoding='{says}'?>\n{program}".encode(encoding))
+    assert find_algorithm(str(path)).title == name
+
+
+def test_an_encoding_that_is_not_the_one_it_says_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.xml"
+    path.write_bytes(b'<?xml version="1.0" encoding="GB2312"?>\n<!-- \xc4\xe3 --><algo/>')
+    with pytest.raises(ScheduleError, match=r"line 2: must be text in UTF-8, got b'\\xc4'; write"):
+        find_algorithm(str(path))
 
 
 def test_a_wrong_program_is_refused_before_anything_heavy_is_loaded(tmp_path: Path) -> None:

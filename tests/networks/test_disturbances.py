@@ -85,7 +85,7 @@ def test_the_next_run_finds_links_as_they_were() -> None:
 def test_a_run_that_gets_nowhere_says_who_waits_for_whom() -> None:
     with pytest.raises(
         BackendError,
-        match=r"nothing has got through for [\d.]+ s of simulated .*got h0 waits for",
+        match=r"nothing has got through for [\d.]+ s of simulated .*got h0 waits for .*; --pcap ",
     ):
         run(LinkLoss(0, UP, 1.0))
 

@@ -174,7 +174,9 @@ def test_unused_gpus_of_a_dump_are_no_hosts(tmp_path: Path) -> None:
     used = gpu(0) + gpu(1)
     topo = write(tmp_path, cpu(used + pci("0:7", kind="0x030200")))
     assert len(hosts(build(topo))) == 2
-    assert notes(topo) == ()
+    assert notes(topo) == (
+        "left out: 1 GPU without a <gpu>, 0:7: not of the job that wrote the file",
+    )
 
 
 def host(number: int, links: str) -> str:
@@ -302,3 +304,147 @@ def test_ranks_that_share_a_gpu_are_refused(tmp_path: Path) -> None:
     two = pci("0:1", "".join(f'<gpu dev="0" sm="107" rank="{i}"/>' for i in (0, 1)), "0x030200")
     with pytest.raises(ConfigError, match=r"must have one <gpu>, got 2; ranks that share a GPU"):
         build(write(tmp_path, cpu(two)))
+
+
+def nvidia(number: int, inside: str = "", **about: str) -> str:
+    """Return a GPU of compute capability 8.0, of other attributes where `about` says so."""
+    values = {"dev": str(number), "sm": "80", "rank": str(number), **about}
+    shown = " ".join(f'{name}="{value}"' for name, value in values.items() if value)
+    return pci(f"0000:0{number}:00.0", f"<gpu {shown}>{inside}</gpu>", "0x030200")
+
+
+def nvlink(target: str, count: str = "2", kind: str = "0x030200") -> str:
+    return f'<nvlink target="{target}" count="{count}" tclass="{kind}"/>'
+
+
+@pytest.mark.parametrize(
+    ("count", "sm", "gbps"),
+    [
+        *(("12", "80", 12 * 160), ("0x12", "80", 18 * 160), ("0X0c", "0x50", 12 * 160)),
+        *((" 4 ", "90a", 4 * 164.8), ("4", "100f", 4 * 320.8), ("", "80", 160)),
+    ],
+)
+def test_numbers_are_read_as_c_reads_them(tmp_path: Path, count: str, sm: str, gbps: float) -> None:
+    """NCCL takes `strtol(text, NULL, 0)`: 0x12 is 18, and 90a, an architecture, is 90."""
+    gpus = [nvidia(i, nvlink(f"0000:0{1 - i}:00.0", count), sm=sm) for i in (0, 1)]
+    assert rates(build(write(tmp_path, cpu("".join(gpus))))) == {pair("gpu0", "gpu1"): gbps}
+
+
+@pytest.mark.parametrize(
+    ("inside", "message"),
+    [
+        (nvlink("0000:01:00.0", "two"), "line 2: count must be a whole number, got 'two'"),
+        (nvlink("0000:01:00.0", "2.5"), "line 2: count must be a whole number, got '2.5'"),
+        ('<c2c bw="44.7G" count="5"/>', "line 2: bw must be a whole number, got '44.7G'"),
+    ],
+)
+def test_numbers_that_are_none_are_refused(tmp_path: Path, inside: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse(write(tmp_path, cpu(nvidia(0, inside) + nvidia(1))))
+
+
+def test_a_capability_with_a_point_is_refused(tmp_path: Path) -> None:
+    """NCCL's is 80 for 8.0: an 8 has other NVLinks."""
+    gpus = [nvidia(i, nvlink(f"0000:0{1 - i}:00.0"), sm="8.0") for i in (0, 1)]
+    with pytest.raises(ConfigError, match=r"line 2: sm must be a whole number, got '8\.0'"):
+        parse(write(tmp_path, cpu("".join(gpus))))
+
+
+def test_a_family_may_be_hexadecimal(tmp_path: Path) -> None:
+    """NCCL has 22 GB/s between Intel's CPUs from model 0x8F of family 6 on (SRP_QPI_BW)."""
+    intel = 'arch="x86_64" vendor="GenuineIntel" familyid="0x6" modelid="0x8f"'
+    sockets = cpu(nvidia(0), intel) + cpu(nvidia(1), intel, 1)
+    assert rates(build(write(tmp_path, sockets)))[pair("cpu0", "cpu1")] == 176
+
+
+@pytest.mark.parametrize(("model", "gbps"), [("91", 72), ("59", 48)])
+def test_zhaoxins_cpus_have_rates_of_their_own(tmp_path: Path, model: str, gbps: int) -> None:
+    """NCCL: 9 GB/s for model 0x5B of family 7 (YONGFENG_ZPI_BW), else 6 (ZPI_BW)."""
+    maker = f'arch="x86_64" vendor="  Shanghai  " familyid="7" modelid="{model}"'
+    sockets = cpu(nvidia(0), maker) + cpu(nvidia(1), maker, 1)
+    assert rates(build(write(tmp_path, sockets)))[pair("cpu0", "cpu1")] == gbps
+
+
+@pytest.mark.parametrize(
+    ("speed", "gbps"),
+    [
+        *(("16GT/s", 192), ("16.0 GT/s PCIe", 192), ("16000 MT/s", 192), ("64 gt/s", 768)),
+        *(("5.0 GT/s PCIe", 48), ("2.5 GT/s", 24)),
+    ],
+)
+def test_speeds_of_pci_may_be_written_otherwise(tmp_path: Path, speed: str, gbps: int) -> None:
+    gpus = (nvidia(0) + nvidia(1)).replace("16 GT/s", speed)
+    topo = write(tmp_path, cpu(gpus))
+    assert set(rates(build(topo)).values()) == {gbps}
+    assert notes(topo) == ()
+
+
+def test_rates_that_a_file_does_not_tell_are_named(tmp_path: Path) -> None:
+    """Azure's NC A100 v4 has link_speed="": NCCL takes 8 GT/s, and 5 TB/s between unknown CPUs."""
+    gpus = [nvidia(i, sm="").replace("16 GT/s", speed) for i, speed in ((0, ""), (1, "Unknown"))]
+    topo = write(tmp_path, cpu(gpus[0], "") + cpu(gpus[1], 'arch="riscv64"', 1))
+    assert rates(build(topo)) == {
+        pair("gpu0", "cpu0"): 96,
+        pair("gpu1", "cpu1"): 96,
+        pair("cpu0", "cpu1"): 40_000,
+    }
+    assert notes(topo) == (
+        "2 PCI links without a known link_speed: 8 GT/s, as in NCCL",
+        "CPUs without a known arch and vendor: 40 Tbit/s between them, as in NCCL",
+    )
+    gpus = [nvidia(i, nvlink(f"0000:0{1 - i}:00.0"), sm="") for i in (0, 1)]
+    topo = write(tmp_path, cpu("".join(gpus), "").replace("16 GT/s", ""))
+    assert rates(build(topo)) == {pair("gpu0", "gpu1"): 320}
+    assert notes(topo) == ("2 links of GPUs without sm: as NVLinks of sm 80",)
+
+
+def test_nvswitches_that_are_in_the_file_are_one(tmp_path: Path) -> None:
+    """A link's class says what its target is (topo.cc, ncclTopoAddNvLinks)."""
+    bridges = [pci(f"0000:c{i}:00.0", kind="0x068000") for i in (4, 5)]
+    links = nvlink("0000:c4:00.0", "4", "0x068000") + nvlink("0000:c5:00.0", "8", "0x068000")
+    machine = cpu("".join([*bridges, nvidia(0, links), nvidia(1, links)]))
+    assert rates(build(write(tmp_path, machine))) == {
+        pair(f"gpu{i}", "nvswitch"): 12 * 160 for i in (0, 1)
+    }
+
+
+@pytest.mark.parametrize("kind", ["0X030200", "030200", " 0x030200"])
+def test_classes_may_be_written_otherwise(tmp_path: Path, kind: str) -> None:
+    """A GPU that is not known by its class would be missing, without a word."""
+    gpus = [pci("0000:01:00.0", kind=kind), pci("0000:02:00.0", kind="0x030200")]
+    assert len(hosts(build(write(tmp_path, cpu("".join(gpus)))))) == 2
+    linked = [nvidia(i, nvlink(f"0000:0{1 - i}:00.0", kind=kind)) for i in (0, 1)]
+    graph = build(write(tmp_path, cpu("".join(linked))))
+    assert rates(graph) == {pair("gpu0", "gpu1"): 320}
+
+
+def test_gpus_beside_a_nic_are_hosts(tmp_path: Path) -> None:
+    bridge = pci("0000:10:00.0", "<nic><net/></nic>" + nvidia(0) + nvidia(1))
+    assert len(hosts(build(write(tmp_path, cpu(bridge + nvidia(2)))))) == 3
+
+
+def test_gpus_of_containers_may_have_one_number(tmp_path: Path) -> None:
+    """Each container counts its GPUs from 0."""
+    graph = build(write(tmp_path, cpu("".join(nvidia(i, dev="0") for i in range(3)))))
+    labels = [graph.nodes[each]["label"] for each in hosts(graph)]
+    assert labels == ["gpu0", "gpu0#1", "gpu0#2"]
+
+
+@pytest.mark.parametrize(("before", "after"), [("cpu", "</cpu>"), ("system", "")])
+def test_gpus_outside_of_pci_are_refused(tmp_path: Path, before: str, after: str) -> None:
+    machine = cpu(nvidia(0) + nvidia(1)).replace("</cpu>\n", "" if after else "</cpu>")
+    stray = '<gpu dev="2" sm="80" rank="2"/>'
+    with pytest.raises(ConfigError, match=f"must be inside its <pci>, got it in <{before}>"):
+        parse(write(tmp_path, machine + stray + after))
+
+
+def test_bus_ids_may_lack_parts(tmp_path: Path) -> None:
+    """0000:01:00 is 0000:01:00.0, and not 0000:00:10.0, whose digits are the same."""
+    near, far = nvlink("0000:02:00"), nvlink("01:00.0")
+    gpus = pci("0000:01:00.0", f'<gpu dev="0" sm="80" rank="0">{near}</gpu>', "0x030200") + pci(
+        "0000:02:00.0", f'<gpu dev="1" sm="80" rank="1">{far}</gpu>', "0x030200"
+    )
+    other = pci("0000:00:20.0", '<gpu dev="2" sm="80" rank="2"/>', "0x030200")
+    graph = build(write(tmp_path, cpu(other + gpus)))
+    assert rates(graph)[pair("gpu0", "gpu1")] == 320
+    assert not [note for note in notes(str(tmp_path / "n.xml")) if "left out" in note]

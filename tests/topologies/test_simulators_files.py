@@ -412,6 +412,8 @@ def test_the_topology_of_p4_tutorials(tmp_path: Path) -> None:
         ([0, 0.5], 500_000, 0),
         (["50us", 10], 10**7, 50_000_000),
         ([None, 1000], GBPS, 10**6),
+        (["1ms", "0.5"], 500_000, 10**9),
+        (["1ms", "10 Mbps"], 10**7, 10**9),
     ],
 )
 def test_terms_of_links_of_p4_tutorials(
@@ -475,3 +477,8 @@ def test_a_wrong_topology_of_p4_tutorials_is_refused(
 ) -> None:
     with pytest.raises(RingleafError, match=message):
         parse(write(tmp_path, json.dumps({**POD, **change}), "n.json"))
+
+
+def test_a_fat_tree_of_htsim_may_have_tabs_and_any_name(tmp_path: Path) -> None:
+    text = TREE.format(nodes=32, up=4, latency=0).replace(" ", "\t").replace("\n", "\r\n")
+    assert len(hosts(build(write(tmp_path, text, "fat.txt")))) == 32

@@ -116,6 +116,52 @@ edges:
     assert rates(graph) == {frozenset(("node.0", "tor")): 200, frozenset(("node.1", "tor")): 125}
 
 
+def linked(folder: Path, cable: str) -> str:
+    """Return a file of two servers at a switch, whose links' terms are of this text."""
+    (folder / "n.yaml").write_text(
+        f"""
+devices:
+- {{name: server, components: [{{name: nic, choice: nic, count: 1}}]}}
+- {{name: switch, components: [{{name: port, choice: port, count: 2}}]}}
+links: [{{name: cable, {cable}}}]
+instances: [{{name: node, device: server, count: 2}}, {{name: tor, device: switch, count: 1}}]
+edges:
+- {{ep1: {{instance: node, component: nic}}, ep2: {{instance: tor, component: port}},
+   scheme: one2one, link: cable}}
+"""
+    )
+    return str(folder / "n.yaml")
+
+
+@pytest.mark.parametrize(
+    ("cable", "message"),
+    [
+        ("Physical: {}", "line 5: link: unknown name, got 'Physical'; did you mean 'physical'"),
+        ("rate: 100G", "line 5: link: unknown name, got 'rate'; valid: name, "),
+        ("physical: {bandwith: {}}", "link: physical: unknown name, got 'bandwith'; did you mean "),
+        ("physical: {bandwidth: {gbps: 9}}", "link: bandwidth: unknown name, got 'gbps'; valid: "),
+        ("physical: {bandwidth: 100G}", "link: must have a mapping 'bandwidth', got '100G'"),
+        ("physical: {latency: 1us}", "link: must have a mapping 'latency', got '1us'"),
+        ("physical: {latency: {ps: 1}}", "link: latency: unknown name, got 'ps'; "),
+        ("physical: {latency: {us: 1, ms: 2}}", "latency must be in one unit, got ms, us"),
+    ],
+)
+def test_names_of_infragraph_that_mean_nothing_are_refused(
+    tmp_path: Path, cable: str, message: str
+) -> None:
+    """Such links had the usual rate and delay, without a word."""
+    with pytest.raises(ConfigError, match=message):
+        build(linked(tmp_path, cable))
+
+
+def test_transfers_of_infragraph_are_told(tmp_path: Path) -> None:
+    cable = "physical: {bandwidth: {choice: gigatransfers_per_second, %s: 16}, latency: {ns: 1.5}}"
+    topo = linked(tmp_path, cable % "gigatransfers_per_second")
+    each = link(build(topo, rate_bps=10**11), "h0", "s0")
+    assert (each.rate_bps, each.delay_ps) == (10**11, 1500)
+    assert "gigatransfers_per_second have no rate" in notes(topo)[0]
+
+
 def test_nccl_rates_are_nccls() -> None:
     """PCIe 4.0 has 12 Gbit/s a lane, an NVLink of compute capability 8.0 20 GB/s, AMD 16 GB/s."""
     graph = build(str(EXAMPLES / "four_gpus.xml"))

@@ -51,6 +51,7 @@ def link_of(values: Mapping[str, str], about: Mapping[str, str] | None = None) -
         ({"max_bandwidth_Mbit": "20"}, 20 * 10**6),
         ({"data_rate": "9.6kbps"}, 9600),
         ({"link_capacity": "8Gbit"}, 8 * 10**9),
+        ({"bit_rate": "5 Gbits/sec"}, 5 * 10**9),
     ],
 )
 def test_rates_by_other_names(values: dict[str, str], bps: int) -> None:
@@ -328,3 +329,53 @@ def test_our_own_roles_may_be_in_capitals() -> None:
     )
     rows = translate(NetworkRows(nodes, (), FileRow(1, {})), "topology n.json")
     assert [each.row.values["role"] for each in rows.nodes] == ["host", "switch"]
+
+
+STAR = [{"id": "a", "role": "host"}, {"id": "b", "role": "host"}, {"id": "s", "role": "switch"}]
+UP = [{"source": end, "target": "s", "rate": "100G"} for end in "ab"]
+DOWN = [{"source": "s", "target": end, "rate": "50G"} for end in "ab"]
+
+
+@pytest.mark.parametrize("value", [True, "true", "True", 1, "yes"])
+def test_directed_may_be_a_text(value: object, tmp_path: Path) -> None:
+    """Links that are not directed are both ways, so that the two of a pair add up to 150 Gbit/s."""
+    network = {"directed": value, "nodes": STAR, "links": UP + DOWN}
+    (tmp_path / "n.json").write_text(json.dumps(network))
+    graph = build(str(tmp_path / "n.json"))
+    assert link(graph, "h0", "s0").rate_bps == 10**11
+    assert link(graph, "s0", "h0").rate_bps == 5 * 10**10
+
+
+@pytest.mark.parametrize("value", [False, "false", 0, None])
+def test_undirected_may_be_a_text(value: object, tmp_path: Path) -> None:
+    (tmp_path / "n.json").write_text(json.dumps({"directed": value, "nodes": STAR, "edges": UP}))
+    graph = build(str(tmp_path / "n.json"))
+    assert link(graph, "s0", "h0").rate_bps == link(graph, "h0", "s0").rate_bps == 10**11
+
+
+def test_of_links_and_edges_one_is_filled(tmp_path: Path) -> None:
+    file = tmp_path / "n.json"
+    file.write_text(json.dumps({"nodes": STAR, "links": [], "edges": UP}))
+    assert len(hosts(build(str(file)))) == 2
+    file.write_text(json.dumps({"nodes": STAR, "links": UP[:1], "edges": UP[1:]}))
+    with pytest.raises(ConfigError, match="line 1: must have edges or links, got both lists"):
+        build(str(file))
+
+
+def test_a_name_is_in_an_object_once(tmp_path: Path) -> None:
+    """Python takes the last of two values."""
+    file = tmp_path / "n.json"
+    text = json.dumps({"nodes": STAR, "links": UP}).replace('"links"', '\n"links"')
+    file.write_text(text.replace('"rate": "100G"}]', '\n"rate": "100G", "rate": "10G"}]'))
+    message = "line 2: a name must be there once, got 'rate' twice; leave out one"
+    with pytest.raises(ConfigError, match=message):
+        build(str(file))
+
+
+def test_lat_of_a_link_is_a_latency_and_of_a_node_a_place() -> None:
+    assert link_of({"lat": "10ms"}) == {"delay": "10ms"}
+    with pytest.raises(ConfigError, match="link a-b: lat: a number needs a unit, got '10'"):
+        read({"lat": "10"})
+    nodes = tuple(NodeRow(name, FileRow(1, {"lat": "59.9"})) for name in "ab")
+    rows = NetworkRows(nodes, (LinkRow("a", "b", FileRow(2, {})),), FileRow(1, {}))
+    assert translate(rows, "topology n.json").notes == ()

@@ -50,11 +50,11 @@ _LOOKS = (
 """Names that change no result; without what is no letter or digit."""
 
 _RATE = re.compile(
-    r"(?:link|edge|max)?(?:datarate|rate|bandwidth|bw|capacity|speed)"
+    r"(?:link|edge|max)?(?:(?:data|bit)?rate|bandwidth|bw|capacity|speed)"
     r"(raw|[kmgt]?(?:bps|bits?|bitps|bytes?|b|byteps))?"
 )
 _DELAY = re.compile(
-    r"(?:link|edge)?(?:propagation|prop)?(?:delay|latency|length|distance|dist)"
+    r"(?:link|edge)?(?:propagation|prop)?(?:delay|latency|lat|length|distance|dist)"
     r"(ps|ns|us|ms|s|sec|seconds|km|m)?"
 )
 _DISTANCE = re.compile(r"(?:link|edge)?(?:length|distance|dist)")
@@ -227,7 +227,8 @@ class _Words:
 
     def _pass_over(self, what: str, values: Mapping[str, str], known: set[str]) -> None:
         for name in values:
-            if name not in known and not _is_look(_plain(name)):
+            is_delay = what == "links" and bool(_DELAY.fullmatch(_plain(name)))  # lat
+            if name not in known and (is_delay or not _is_look(_plain(name))):
                 self.unused[what][name] += 1
 
     def notes(self, links: int) -> Iterable[str]:

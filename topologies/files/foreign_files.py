@@ -21,7 +21,10 @@ _MANY = (
     (r"(?i)\A\s*\*(?:vertices|network)\b", "a graph of Pajek; write it as GraphML"),
     (r"\A\s*NODES \d+", "a network of REPETITA; convert it to an edge list"),
     (r"\A\s*Topology:? \( ?\d+ Nodes", "a topology of BRITE; convert it to an edge list"),
-    (r"\A\s*Nodes \d+\s+(?:Connections|Triggers) \d+", "htsim's traffic, which is no topology"),
+    (
+        r"\A\s*Nodes[ \t]+\d+\s+(?:Connections|Triggers)[ \t]+\d+",
+        "htsim's traffic, which is no topology",
+    ),
     (r"\A\s*\d+\s*\n\s*\d+ \d+ \d+ \d+ [\d.]+", "flows of HPCC's ns-3, which are no topology"),
     (r"\A\s*(?:HYBRID|DATA|MODEL|MICRO|ALL_)\w*\b.*\n", "a workload of ASTRA-sim or SimAI"),
     (r'"(?:topology-name|topologies-per-dim)"', "ASTRA-sim's first network file; write a .yml"),

@@ -9,7 +9,7 @@ Source:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -28,7 +28,10 @@ SCHEMES = ("one2one", "many2many")
 KINDS = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
 DEVICE = "device"
 
+_OF_LINK = ("name", "description", "physical")
 _BANDWIDTHS = {"gigabits_per_second": 1, "gigabytes_per_second": 8}
+TRANSFERS = "gigatransfers_per_second"
+_LATENCIES = ("ms", "us", "ns")
 _STEP = re.compile(r"([^\[\]]+)(?:\[([-\d:]*)\])?", re.ASCII)
 
 
@@ -262,10 +265,11 @@ def _links(item: Located, where: str) -> dict[str, tuple[Terms, Terms]]:
     for each in _list(item, "links", where):
         place = f"{where} line {each.line}: link"
         values: dict[str, str] = {}
-        physical = each.get("physical")
-        if isinstance(physical, Located):
-            values |= _bandwidth(physical.get("bandwidth"), place)
-            values |= _latency(physical.get("latency"), place)
+        for name in each:
+            choose(place, "name", name, _OF_LINK)
+        physical = _terms(each, "physical", place, ("bandwidth", "latency"))
+        values |= _bandwidth(_terms(physical, "bandwidth", place, (*_BANDWIDTHS, TRANSFERS)), place)
+        values |= _latency(_terms(physical, "latency", place, _LATENCIES), place)
         note = read_note(each.get("description"), place)
         terms = split(values | note)
         for way in terms:
@@ -274,16 +278,32 @@ def _links(item: Located, where: str) -> dict[str, tuple[Terms, Terms]]:
     return by_name
 
 
-def _bandwidth(bandwidth: Any, place: str) -> dict[str, str]:
+def _terms(item: Located, name: str, place: str, valid: Sequence[str]) -> Located:
+    """Return what a link says about one thing, by names that mean something.
+
+    A bandwidth or a latency is in one unit, which `choice` may name.
+    """
+    if item.get(name) is None:
+        return Located()
+    terms = _mapping(item, name, place)
+    for each in terms:
+        choose(f"{place}: {name}", "name", each, (*valid, "choice"))
+    units = [each for each in valid if terms.get(each) is not None]
+    if name != "physical" and len(units) > 1:
+        raise ConfigError(f"{place}: {name} must be in one unit, got {', '.join(units)}")
+    return terms
+
+
+def _bandwidth(bandwidth: Located, place: str) -> dict[str, str]:
     for unit, factor in _BANDWIDTHS.items():
-        if isinstance(bandwidth, Located) and bandwidth.get(unit) is not None:
+        if bandwidth.get(unit) is not None:
             return {"rate": exact_rate(round(_number(bandwidth, unit, place) * factor * 10**9))}
     return {}  # transfers per second say no rate without the number of lanes
 
 
-def _latency(latency: Any, place: str) -> dict[str, str]:
-    for unit in ("ms", "us", "ns"):
-        if isinstance(latency, Located) and latency.get(unit) is not None:
+def _latency(latency: Located, place: str) -> dict[str, str]:
+    for unit in _LATENCIES:
+        if latency.get(unit) is not None:
             return {"delay": f"{_number(latency, unit, place):.12f}".rstrip("0").rstrip(".") + unit}
     return {}
 

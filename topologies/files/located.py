@@ -6,6 +6,7 @@ import json
 import json.decoder
 import json.scanner
 from bisect import bisect_right
+from collections import Counter
 from typing import Any
 
 from ringleaf.core.yaml_file import parse_yaml
@@ -24,16 +25,23 @@ class Located(dict[str, Any]):
 class _Decoder(json.JSONDecoder):
     """A decoder that notes the line of each object; the standard library's uses these hooks."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
+    def __init__(self, text: str, where: str) -> None:
+        super().__init__(object_pairs_hook=list)
+        self._where = where
         self._starts = [i + 1 for i, letter in enumerate(text) if letter == "\n"]
         self.parse_object = self._parse_object
         self.scan_once = _make_scanner(self)
 
     def _parse_object(self, place: tuple[str, int], *rest: Any) -> tuple[Located, int]:
-        values, end = _read_object(place, *rest)
-        mapping = Located(values)
+        pairs, end = _read_object(place, *rest)
+        mapping = Located(pairs)
         mapping.line = 1 + bisect_right(self._starts, place[1] - 1)
+        if len(mapping) < len(pairs):  # of two values, Python takes the last
+            [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+            raise ConfigError(
+                f"{self._where} line {mapping.line}: a name must be there once, got {name!r:.80} "
+                "twice; leave out one"
+            )
         return mapping, end
 
 
@@ -41,10 +49,10 @@ def read_json(text: str, where: str) -> Any:
     """Return what a text holds.
 
     Raises:
-        ConfigError: If it is no JSON, or too deep.
+        ConfigError: If it is no JSON, too deep, or has a name twice in one object.
     """
     try:
-        return _Decoder(text).decode(text)
+        return _Decoder(text, where).decode(text)
     except json.JSONDecodeError as error:
         raise ConfigError(f"{where} line {error.lineno}: not JSON: {error.msg}") from error
     except (RecursionError, ValueError) as error:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import stat
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from ringleaf.core.inputs import decode
 from ringleaf.core.packing import packing, without_packing
 from ringleaf.core.unpacking import unpack
 from ringleaf.errors import ConfigError
@@ -18,10 +18,6 @@ from ringleaf.topologies.files.format import find_format
 from ringleaf.topologies.files.rows import FileRow
 
 MOST_BYTES = 16 << 20
-_DECLARED = re.compile(
-    rb"""\s*<\?xml[^>]*\bencoding\s*=\s*["'](iso-8859-1|windows-1252)["']""", re.IGNORECASE
-)
-"""XML that says to be in one of the two encodings of Western Europe's older files."""
 
 
 def read_description(name: str, reading: Mapping[str, str]) -> Description:
@@ -40,9 +36,8 @@ def read_description(name: str, reading: Mapping[str, str]) -> Description:
 
 @lru_cache(maxsize=8)
 def _read(name: str, data: bytes, reading: tuple[tuple[str, str], ...]) -> Description:
-    declared = _DECLARED.match(data)
     try:
-        text = data.decode(declared[1].decode() if declared else "utf-8-sig")
+        text = decode(data)
     except UnicodeDecodeError as error:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise ConfigError(

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringleaf.core.disk import write_text
 from ringleaf.core.extras import require
 from ringleaf.core.units import PS_PER_NS, PS_PER_S, format_count, parse_flops
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands.workload import graphs
-from ringleaf.experiments.runs.console import Debug, guard, say
+from ringleaf.experiments.runs.console import Debug, guard, print_or_write, say
 from ringleaf.experiments.runs.progress import progress
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.workloads.graph.names import FILES
@@ -137,13 +136,12 @@ def from_torch_command(
         raise ConfigError(f"{WHERE}: out must end in .yaml, got {out}")
     model = make_model(ProfileRequest(target, shape, batch, runs, flops_rate))
     text = as_yaml(model)
-    if out is None:
-        say(text.rstrip())
-        return
     try:
-        write_text(out, text)
+        is_file = print_or_write(text, out)
     except OSError as error:
         raise ConfigError(f"{WHERE}: can't write {out}, got {error.strerror}") from error
+    if not is_file:
+        return
     from ringleaf.experiments.commands.workload.show import totals
 
     say(f"# {model.name}: {format_count(len(model.layers), 'layer')}, {totals(model)}")

@@ -30,7 +30,7 @@ from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import check_ranks
 
 _LAST_PORT = 65535
-_SECONDS = re.compile(r"\d{1,9}(?:\.\d{0,12})?", re.ASCII)
+_SECONDS = re.compile(r"\d{1,9}(?:\.\d{0,30})?(?:[eE]-\d{1,2})?", re.ASCII)
 _ENDS = re.compile(r"(\d{1,9})->(\d{1,9})", re.ASCII)
 
 _HTSIM_UNUSED = ("id", "prio")

@@ -31,6 +31,7 @@ def read(folder: Path, text: str, name: str = "flow.txt") -> FlowFile:
         ),
         ("1\r\n5 9 3 4096 2.5\r\n", [TimedFlow(5, 9, 4096, 5 * S // 2)]),  # without a port
         ("\n1\n\n0 1 3 100 8 .5\n".replace(" .5", " 0.5"), [TimedFlow(0, 1, 8, S // 2)]),
+        ("1\n0 1 3 100 8 2.5e-05\n", [TimedFlow(0, 1, 8, 25 * 10**6)]),  # as Python writes it
     ],
 )
 def test_flows_of_ns3_are_read(tmp_path: Path, text: str, flows: list[TimedFlow]) -> None:

@@ -170,6 +170,6 @@ def _notes(tiers: list[Numbers]) -> Iterator[str]:
 FORMAT = TopologyFormat(
     "htsim's fat-trees",
     (".topo",),
-    r"(?i)\A(?:\s|#[^\n]*)*Nodes \d+\s(?:\s|#[^\n]*)*Tiers \d+",
+    r"(?i)\A(?:\s|#[^\n]*)*Nodes[ \t]+\d+\s(?:\s|#[^\n]*)*Tiers[ \t]+\d+",
     read,
 )

@@ -18,7 +18,12 @@ from ringleaf.core.units import PS_PER_NS, format_count, parse_rate, parse_time
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
-from ringleaf.topologies.files.infrastructure import Component, expand, read_infrastructure
+from ringleaf.topologies.files.infrastructure import (
+    TRANSFERS,
+    Component,
+    expand,
+    read_infrastructure,
+)
 from ringleaf.topologies.files.located import read_json, read_yaml
 from ringleaf.topologies.files.notes import is_note, read_note, write_note
 from ringleaf.topologies.files.reduction import Parts, ReducedLink
@@ -67,7 +72,9 @@ def read(text: str, where: str) -> NetworkRows:
         if node in network.edges
     ]
     about = FileRow(data.line, read_note(data.note, f"{where} line {data.line}"))
-    return NetworkRows(tuple(nodes), network.links(), about)
+    note = f"links whose bandwidth is in {TRANSFERS} have no rate: lanes are not told"
+    notes = (note,) if f"{TRANSFERS}:" in text.replace('"', "") else ()
+    return NetworkRows(tuple(nodes), network.links(), about, notes=notes)
 
 
 def _passive(parts: Collection[Component]) -> list[str]:

@@ -9,18 +9,21 @@ Source:
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ringleaf.core.units import exact_rate, format_count
+from ringleaf.core.units import exact_rate, format_count, format_rate
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.attributes import HOST, SWITCH, read_way
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.markup import Element, read_xml
 from ringleaf.topologies.files.nccl_rates import (
+    OTHER_CPU_MBPS,
     PCILINK_MBPS,
     cpu_mbps,
+    lane_mbps,
     nvlink_mbps,
     pci_mbps,
     whole,
@@ -35,7 +38,8 @@ NVSWITCH = "nvswitch"
 NVLINK, PCI = "nvlink", "pci"
 """The kinds of links: between GPUs (XGMI is one), and below CPUs."""
 
-CPU_CLASS, GPU_CLASSES = "0x068001", ("0x03", "0x12")
+CPU_CLASS, NVSWITCH_CLASS, GPU_CLASSES = "068001", "068000", ("03", "12")
+_BUS = re.compile(r"(?:([0-9a-f]+):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.([0-9a-f]))?", re.ASCII)
 
 INSIDE = {
     "system": ("cpu",),
@@ -60,6 +64,10 @@ def read(text: str, where: str) -> NetworkRows:
     root = read_xml(text, where)
     if root.name != "system":
         raise ConfigError(f"{where} line {root.line}: must be a <system>, got <{root.name}>")
+    for parent, gpu in _stray(root):
+        raise ConfigError(
+            f"{where} line {gpu.line}: <gpu> must be inside its <pci>, got it in <{parent.name}>"
+        )
     hashes = list(dict.fromkeys(cpu.attributes.get("host_hash", "") for cpu in root.all("cpu")))
     unknown = Counter(_unknown(root))
     machine = _Machine(where, is_template="gpu" not in _names(root))
@@ -68,12 +76,14 @@ def read(text: str, where: str) -> NetworkRows:
         machine.add_cpu(cpu, f"host{number}." if len(hashes) > 1 else "")
     if not machine.gpus:
         raise ConfigError(
-            f"{where} line {root.line}: must have a <gpu>, or a <pci> of class 0x03, got none"
+            f"{where} line {root.line}: must have a <gpu>, or a <pci> of class 0x03, got none; "
+            "NCCL_TOPO_DUMP_FILE writes what NCCL adds when it runs"
         )
     machine.join()
     about = read_note(root.attributes.get(NOTE), f"{where} line {root.line}")
     chosen = machine.edges[NVLINK]
-    if about or not machine.is_joined(chosen):
+    has_pci = bool(about) or not machine.is_joined(chosen)
+    if has_pci:
         chosen = [*chosen, *machine.edges[PCI]]
     if len(hashes) > 1 and not machine.is_joined(chosen):
         raise TopologyError(
@@ -88,19 +98,35 @@ def read(text: str, where: str) -> NetworkRows:
     names = [name for name in (*gpus, *others) if name in network.edges]
     rows = (NodeRow(name, machine.rows[name]) for name in names)
     notes = [*machine.notes()]
+    if not about:  # which has rates of its own
+        notes += machine.assumptions(has_pci=has_pci)
     if unknown:
         notes.append(f"not used: {', '.join(f'<{name}>' for name in unknown)}")
     return NetworkRows(tuple(rows), network.links(), FileRow(root.line, about), notes=tuple(notes))
 
 
-def _bus_number(bus: str) -> str:
-    """Return the digits of a bus id, which NCCL, too, compares as a number."""
-    return bus.lower().replace(":", "").replace(".", "").lstrip("0")
+def _bus_number(bus: str) -> tuple[int, ...] | str:
+    """Return the numbers of a bus id, as which NCCL, too, compares them; a text that is none."""
+    match = _BUS.fullmatch(bus.strip().lower())
+    return tuple(int(each or "0", 16) for each in match.groups()) if match else bus.strip().lower()
+
+
+def _class(element: Element, name: str) -> str:
+    """Return a PCI class without the `0x` that it mostly has."""
+    return element.attributes.get(name, "").strip().lower().removeprefix("0x")
 
 
 def _names(element: Element) -> set[str]:
     """Return the names of all elements inside one."""
     return {child.name for child in element.children}.union(*map(_names, element.children))
+
+
+def _stray(element: Element) -> Iterator[tuple[Element, Element]]:
+    """Yield the elements of GPUs that are not inside a PCI device, each after what they are in."""
+    for child in element.children:
+        if child.name == "gpu" and element.name != "pci":
+            yield element, child
+        yield from _stray(child)
 
 
 def _unknown(element: Element) -> Iterator[str]:
@@ -112,12 +138,19 @@ def _unknown(element: Element) -> Iterator[str]:
             yield child.name
 
 
+def _some(names: Iterable[str]) -> str:
+    """Return the first three of some names."""
+    every = [*names]
+    return ", ".join(every[:3]) + (", ..." if len(every) > 3 else "")
+
+
 @dataclass(slots=True)
 class _Machine:
     """The nodes of a machine, and its links, by their kind.
 
     `gpus` has ranks by name, `order` the nodes' places, `names` their names by host and number of
-    the bus, and `one_way` the links that are told from each end.
+    the bus, `one_way` the links that are told from each end, `nvswitches` PCI devices that are the
+    one, `idle` those that are GPUs of no rank, and `unsaid` what gives no rate.
     """
 
     where: str
@@ -125,12 +158,15 @@ class _Machine:
     rows: dict[str, FileRow] = field(default_factory=dict)
     gpus: dict[str, int] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)
-    names: dict[tuple[str, str], str] = field(default_factory=dict)
+    names: dict[tuple[str, tuple[int, ...] | str], str] = field(default_factory=dict)
     edges: dict[str, list[ReducedLink]] = field(default_factory=lambda: {NVLINK: [], PCI: []})
     cpus: list[tuple[str, str, Element]] = field(default_factory=list)
     one_way: list[tuple[str, str, str, Element, int]] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     loops: Counter[str] = field(default_factory=Counter)
+    nvswitches: set[str] = field(default_factory=set)
+    idle: Counter[str] = field(default_factory=Counter)
+    unsaid: Counter[str] = field(default_factory=Counter)
 
     def add_cpu(self, cpu: Element, host: str) -> None:
         """Add a CPU, the PCI devices below it, and what is below those; `host` begins its names."""
@@ -143,16 +179,23 @@ class _Machine:
         for child in cpu.all("pci"):
             self._add_pci(child, parent, parent, host)
 
-    def _add_pci(self, pci: Element, parent: str | None, cpu: str | None, host: str) -> None:
+    def _gpus(self, pci: Element) -> list[Element]:
+        """Return the GPU that a PCI device is, if it is one."""
         gpus = list(pci.all("gpu"))
-        if self.is_template and pci.attributes.get("class", "").startswith(GPU_CLASSES):
-            gpus = [Element("gpu", pci.line, {})]
+        if _class(pci, "class").startswith(GPU_CLASSES) and not gpus:
+            if self.is_template:
+                return [Element("gpu", pci.line, {})]
+            self.idle[pci.attributes.get("busid", "")] += 1
         if len(gpus) > 1:
             raise ConfigError(
                 f"{self._place(gpus[1])}: <pci> must have one <gpu>, got {len(gpus)}; ranks that "
                 "share a GPU (MPS, MLOPart) are not read"
             )
-        if list(pci.all("nic")) and not gpus:
+        return gpus
+
+    def _add_pci(self, pci: Element, parent: str | None, cpu: str | None, host: str) -> None:
+        gpus = self._gpus(pci)
+        if list(pci.all("nic")) and not gpus and not list(pci.all("pci")):
             return
         bus = pci.attributes.get("busid", "")
         place = host, _bus_number(bus)
@@ -168,35 +211,49 @@ class _Machine:
         else:  # NCCL, too, takes switches of one busid for several
             own = f"{host}{bus}" + f"#{len(self.rows)}" * is_known
             name = self._add(own, pci, {"role": SWITCH, "kind": "pci"})
+            if _class(pci, "class") == NVSWITCH_CLASS:
+                self.nvswitches.add(name)
         self.names.setdefault(place, name)
         if parent is not None and not has_own_way:
-            self._link(PCI, name, parent, pci, pci_mbps(pci.attributes))
+            self._link(PCI, name, parent, pci, pci_mbps(pci.attributes, self._place(pci)))
+            if lane_mbps(pci.attributes) is None:
+                self.unsaid["link_speed"] += 1
         for child in pci.all("pci"):
             self._add_pci(child, name, cpu, host)
         for child in pci.all("pcilink"):
             self.one_way.append((PCI, host, name, child, PCILINK_MBPS))
 
     def _add_gpu(self, gpu: Element, host: str) -> str:
-        number = gpu.attributes.get("dev", len(self.gpus))
-        name = self._add(f"{host}gpu{number}", gpu, {"role": HOST})
-        self.gpus[name] = whole(gpu.attributes.get("rank"), len(self.gpus))
+        place, count = self._place(gpu), len(self.gpus)
+        own = f"{host}gpu{gpu.attributes.get('dev', count)}"
+        if own in self.rows:  # containers count their GPUs from 0
+            own += f"#{count}"
+        name = self._add(own, gpu, {"role": HOST})
+        self.gpus[name] = whole(gpu.attributes, "rank", count, place)
         for link in gpu.all("nvlink", "xgmi"):
-            rate = xgmi_mbps if link.name == "xgmi" else nvlink_mbps
-            mbps = rate(gpu.attributes) * whole(link.attributes.get("count"), 1)
-            if link.attributes.get("tclass") != CPU_CLASS:
-                self.one_way.append((NVLINK, host, name, link, mbps))
+            if _class(link, "tclass") != CPU_CLASS:
+                self.one_way.append((NVLINK, host, name, link, self._own_mbps(link, gpu)))
         return name
+
+    def _own_mbps(self, link: Element, gpu: Element) -> int:
+        """Return the rate of the NVLinks or XGMI links of an element."""
+        if link.name == "nvlink" and "sm" not in gpu.attributes:
+            self.unsaid["sm"] += 1
+        rate = xgmi_mbps if link.name == "xgmi" else nvlink_mbps
+        place = self._place(link)
+        return whole(link.attributes, "count", 1, place) * rate(gpu.attributes, place)
 
     def _join_cpu(self, name: str, gpu: Element, cpu: str) -> bool:
         """Join a GPU with its CPU by NVLinks or C2C, and return whether it is; PCI is slower."""
-        rate = {"nvlink": nvlink_mbps, "xgmi": xgmi_mbps}
         mbps = sum(
-            whole(link.attributes.get("count"), 1) * rate[link.name](gpu.attributes)
+            self._own_mbps(link, gpu)
             for link in gpu.all("nvlink", "xgmi")
-            if link.attributes.get("tclass") == CPU_CLASS
+            if _class(link, "tclass") == CPU_CLASS
         )
         for link in gpu.all("c2c"):  # whose bw is in megabytes per second
-            mbps += whole(link.attributes.get("count"), 1) * whole(link.attributes.get("bw"), 0) * 8
+            sizes = (("count", 1), ("bw", 0))
+            count, bw = (whole(link.attributes, *each, self._place(link)) for each in sizes)
+            mbps += count * bw * 8
         if mbps:
             self._link(PCI, name, cpu, gpu, mbps)
         return bool(mbps)
@@ -204,7 +261,8 @@ class _Machine:
     def _add(self, name: str, element: Element, values: Mapping[str, str]) -> str:
         note = self._note(element, NOTE)
         name = note.pop("name", name)
-        self.order[name] = whole(note.pop("order", None), len(self.order))
+        self.order[name] = whole(note, "order", len(self.order), self._place(element))
+        note.pop("order", None)
         if name in self.rows:
             raise ConfigError(f"{self._place(element)}: two nodes are called {name!r}")
         named = {"role": values["role"]} if "label" in note else values
@@ -233,7 +291,9 @@ class _Machine:
         for number, (name, host, cpu) in enumerate(self.cpus):
             for other, other_host, _ in self.cpus[:number]:
                 if host == other_host:
-                    self._link(PCI, name, other, cpu, cpu_mbps(cpu.attributes))
+                    mbps = cpu_mbps(cpu.attributes, self._place(cpu))
+                    self._link(PCI, name, other, cpu, mbps)
+                    self.unsaid["arch"] += mbps == OTHER_CPU_MBPS
 
     def _together(self) -> dict[tuple[str, str, str], tuple[Element, int]]:
         """Return the links that are told from one end, those between the same two as one."""
@@ -250,15 +310,16 @@ class _Machine:
     def _target(self, element: Element, host: str) -> str:
         """Return the node that a link leads to: "" if there is none, or else the NVSwitch.
 
-        A link to what the file does not have leads to an NVSwitch if its class says so; without a
-        class, it leads nowhere.
+        A link to what the file does not have, or has as an NVSwitch, leads to that if its class
+        says so; to what is not in the file, others lead nowhere.
         """
-        target, kind = (element.attributes.get(name, "") for name in ("target", "tclass"))
-        if (place := (host, _bus_number(target))) in self.names:
-            return self.names[place]
+        target, kind = element.attributes.get("target", ""), _class(element, "tclass")
+        name = self.names.get((host, _bus_number(target)), "")
+        if name and name not in self.nvswitches:
+            return name
         if not kind or kind.startswith(GPU_CLASSES) or element.name == "pcilink":
-            self.missing[target] += 1
-            return ""
+            self.missing.update([target] * (not name))
+            return name
         if NVSWITCH not in self.rows:
             self._add(NVSWITCH, Element("", element.line, {}), {"role": SWITCH, "kind": NVSWITCH})
         return NVSWITCH
@@ -271,10 +332,25 @@ class _Machine:
                 "it runs: NCCL_TOPO_DUMP_FILE writes them"
             )
         if self.missing:
-            shown = ", ".join([*self.missing][:3]) + (", ..." if len(self.missing) > 3 else "")
-            yield f"left out: links to {shown}: no such device in the file"
+            yield f"left out: links to {_some(self.missing)}: no such device in the file"
+        if self.idle:
+            yield (
+                f"left out: {format_count(self.idle.total(), 'GPU')} without a <gpu>, "
+                f"{_some(self.idle)}: not of the job that wrote the file"
+            )
         for name, count in self.loops.items():
             yield f"left out: {count} <{name}> of a device to itself"
+
+    def assumptions(self, *, has_pci: bool) -> Iterator[str]:
+        """Yield lines on rates that the file does not tell, and for which NCCL has a usual one."""
+        if count := self.unsaid["sm"]:
+            yield f"{format_count(count, 'link')} of GPUs without sm: as NVLinks of sm 80"
+        if has_pci and (count := self.unsaid["link_speed"]):
+            links = format_count(count, "PCI link")
+            yield f"{links} without a known link_speed: 8 GT/s, as in NCCL"
+        if has_pci and self.unsaid["arch"]:
+            rate = format_rate(OTHER_CPU_MBPS * 10**6)
+            yield f"CPUs without a known arch and vendor: {rate} between them, as in NCCL"
 
     def _link(self, kind: str, a: str, b: str, element: Element, mbps: int) -> None:
         there, back = self._terms(element, mbps)
@@ -289,7 +365,7 @@ class _Machine:
 
     def _order(self, element: Element) -> int:
         """Return the place of a link among all: its own, or that of its line."""
-        return whole(self._note(element, LINK_NOTE).get("order"), element.line)
+        return whole(self._note(element, LINK_NOTE), "order", element.line, self._place(element))
 
     def is_joined(self, edges: list[ReducedLink]) -> bool:
         """Return whether these links join all GPUs."""

@@ -30,7 +30,9 @@ def read(text: str, where: str) -> NetworkRows:
     data = read_json(text, where)
     if not isinstance(data, Located):
         raise ConfigError(f"{where}: must be an object with nodes and edges, got {data!r:.60}")
-    edges = "links" if "links" in data else "edges"
+    edges = "links" if data.get("links") or "edges" not in data else "edges"
+    if edges == "links" and data.get("edges"):
+        raise ConfigError(f"{where} line {data.line}: must have edges or links, got both lists")
     items = _list(data, "nodes", where)
     if any(isinstance(each, Located) and "isSwitch" in each for each in items):
         for each in (*items, *_list(data, edges, where)):
@@ -49,7 +51,7 @@ def read(text: str, where: str) -> NetworkRows:
         tuple(NodeRow(name, row) for (name,), row in nodes),
         tuple(LinkRow(a, b, row) for (a, b), row in links),
         _row(about) if isinstance(about, Located) else FileRow(data.line, {}),
-        data.get("directed") is True,
+        as_text(data.get("directed", False)).lower() in ("yes", "true", "1"),
     )
 
 

@@ -89,10 +89,16 @@ def _link(
     if delay is not None:
         values["delay"] = delay if isinstance(delay, str) else f"{delay}ms"
     if rate is not None:
-        values["rate"] = f"{rate}M"
+        values["rate"] = _with_unit(rate, "M")
     if loss:
-        values["loss"] = f"{loss}%"
+        values["loss"] = _with_unit(loss, "%")
     return LinkRow(ends[0], ends[1], FileRow(line, values))
+
+
+def _with_unit(value: Any, unit: str) -> str:
+    """Return a number with a unit: its own, if it is a text that has one."""
+    text = str(value)
+    return f"{text}{unit}" if text[-1:].isdigit() else text
 
 
 def _node(end: str, switches: set[str]) -> str:
