@@ -245,7 +245,7 @@ def meter_entities() -> list[Any]:
 
 
 def metered_operation(rng: random.Random) -> Packet:
-    data = bytes([rng.randrange(6), rng.randrange(8), *[9] * 4]) + bytes(rng.randrange(30))
+    data = bytes([rng.randrange(4), rng.randrange(8), *[9] * 4]) + bytes(rng.randrange(30))
     return rng.randrange(1, 4), data
 
 

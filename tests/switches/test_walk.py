@@ -142,6 +142,16 @@ def test_every_copy_ends_somewhere(case: Case) -> None:
 
 
 @uncompiled
+def test_a_hit_names_the_prefix_that_is_short_of_its_length() -> None:
+    """10 of the 13 bits of 0x0018/13 decide, as in BMv2, so 0x001f is of it."""
+    case = next(case for case in CASES if case.name == "prefixes")
+    seen = walk(make_switch(case), 1, (0x001F << 19).to_bytes(4, "big") + b"\xff")
+    [lookup] = of_kind(seen.steps, LookedUp)
+    assert lookup.entry is not None
+    assert (lookup.entry.index, lookup.entry.match) == (1, ("24 (0x18)/13",))
+
+
+@uncompiled
 def test_a_hit_names_the_entry_that_matched() -> None:
     case = next(case for case in CASES if case.name == "tables")
     switch = make_switch(case)

@@ -75,11 +75,6 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
         } else if (hdr.op.op == 2) {
             exact_table.apply();
             ternary_table.apply();
-        } else if (hdr.op.op == 3) {
-            by_bytes.execute_meter(index, meta.indirect);
-            if (standard_metadata.instance_type == 0) {
-                resubmit_preserving_field_list(1);
-            }
         }
         hdr.op.indirect = (bit<8>) meta.indirect;
         hdr.op.direct = meta.direct;
@@ -92,15 +87,10 @@ control E(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
 
     apply {
         meta.left = 0xf;
-        if (hdr.op.op >= 4) {
+        if (hdr.op.op == 3) {
             leaving.execute_meter((bit<32>) (hdr.op.index & 3), meta.left);
         }
         hdr.op.left = (bit<8>) meta.left;
-        if (hdr.op.op == 5) {
-            hdr.op.op = 4;
-            truncate(6);
-            recirculate_preserving_field_list(1);
-        }
     }
 }
 
