@@ -31,7 +31,6 @@ from ringleaf.experiments.programs.matching import of_name
 from ringleaf.experiments.programs.words import check_encodes, check_form, numbers
 from ringleaf.switches.stf.commands import PER_MICROSECOND, read_rates
 
-
 _MOST_OFF = 0.01  # that a rate may be from what it is said to be
 
 

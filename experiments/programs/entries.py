@@ -180,9 +180,7 @@ class Entries:
         call = action_call(where, table_info.actions, action, operands)
         entries[number] = replace(entries[number], action=call)
 
-    def set_rates(
-        self, where: str, table: str, handle: str | None, config: P4MeterConfig
-    ) -> None:
+    def set_rates(self, where: str, table: str, handle: str | None, config: P4MeterConfig) -> None:
         """Set the meter of one entry of a table, or of all.
 
         In BMv2 the entries that later take the places of these have the meters, too.

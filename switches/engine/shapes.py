@@ -114,9 +114,7 @@ def shape_table(source: ProgramSource, table: TableSource) -> TableShape:
     )
 
 
-def _padding(
-    source: ProgramSource, table: TableSource, widths: tuple[int, ...]
-) -> tuple[int, ...]:
+def _padding(source: ProgramSource, table: TableSource, widths: tuple[int, ...]) -> tuple[int, ...]:
     """Return the bits before each key that its prefixes count; PSA's are as P4Runtime has them."""
     counted = source.architecture is not PSA
     columns = zip(table.keys, widths, strict=True)

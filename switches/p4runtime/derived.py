@@ -8,7 +8,6 @@ Source: P4Runtime 1.4, section 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any

@@ -234,7 +234,9 @@ def test_a_node_is_in_one_group() -> None:
     """BMv2 refuses the second, and lets a destroyed group keep its nodes (`simple_pre.cpp`)."""
     start = "mc_mgrp_create 1\nmc_mgrp_create 2\nmc_node_create 7 1\nmc_node_associate 1 0\n"
     for line in ("mc_node_associate 2 0", "mc_mgrp_destroy 1\nmc_node_associate 2 0"):
-        with pytest.raises(ConfigError, match="in one group, as in BMv2, got node 0 for group 2, w"):
+        with pytest.raises(
+            ConfigError, match="in one group, as in BMv2, got node 0 for group 2, w"
+        ):
             read(start + line, "s0.txt", CONTROLLER)
     groups = P4MulticastGroupEntry(1, replicas=[]), P4MulticastGroupEntry(2, replicas=[(1, 7)])
     moved = "mc_node_dissociate 1 0\nmc_node_associate 2 0"
@@ -578,8 +580,14 @@ def test_an_entry_with_the_keys_of_another_has_its_line() -> None:
         ("meter_set_rates I.by_packets 0 1:-1 2:2", "rates and bursts are never negative"),
         ("meter_set_rates I.by_packets 0 3:1 2:2", "the first rate must not exceed the second"),
         ("meter_array_set_rates I.by_bytes 1:1 1e14:2", r"rates .* must be below 2\^63"),
-        ("meter_set_rates I.by_packets 0 0.0000005:1 1:2", "rates must be whole .*got 0.5 .*use 0.000001"),
-        ("meter_set_rates I.by_packets 0 0:1 0.00000133:2", "rates must be whole .*got 1.33 per second"),
+        (
+            "meter_set_rates I.by_packets 0 0.0000005:1 1:2",
+            "rates must be whole .*got 0.5 .*use 0.000001",
+        ),
+        (
+            "meter_set_rates I.by_packets 0 0:1 0.00000133:2",
+            "rates must be whole .*got 1.33 per second",
+        ),
         ("table_set_timeout I.metered 0 5", "entry must have been created, got '0'"),
         ("counter_write E.sent 0 -1 1", "counters are never negative"),
         ("counter_write E.sent 0 1 9223372036854775808", "Value out of range: 92233"),
