@@ -89,9 +89,9 @@ def make_schema(p4info: Any) -> P4Schema:
         renamed.action_profiles.remove(each)
     for field, objects in renamed.ListFields():
         if "preamble" in field.message_type.fields_by_name:
-            ends = shortest_ends(each.preamble.name for each in objects)
+            aliases = shortest_ends(each.preamble.name for each in objects)
             for preamble in (each.preamble for each in objects):
-                preamble.alias = preamble.alias or ends[preamble.name]
+                preamble.alias = preamble.alias or aliases[preamble.name]
     for table in renamed.tables:
         parts = [field.name.rpartition(".") for field in table.match_fields]
         ends = Counter(end for *_, end in parts)
