@@ -10,7 +10,7 @@ packets per microsecond, P4Runtime's per second.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from finsy import (
@@ -27,9 +27,11 @@ from finsy.p4schema import P4BitsType
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.entries import Entries
-from ringleaf.experiments.programs.matching import full_name
+from ringleaf.experiments.programs.matching import of_name
 from ringleaf.experiments.programs.words import check_encodes, check_form, numbers
-from ringleaf.switches.stf.commands import read_rates
+from ringleaf.switches.stf.commands import PER_MICROSECOND, read_rates
+
+_MOST_OFF = 0.01  # that a rate may be from what it is said to be
 
 
 class LastWrites:
@@ -111,8 +113,7 @@ class LastWrites:
         (index,) = numbers(where, words[1:2], 1)
         config = _config(where, words[2:])
         if meter in self._schema.direct_meters:
-            table = self._table_of(meter)
-            self._entries.set_direct(where, table, words[1], meter_config=config)
+            self._entries.set_rates(where, self._table_of(meter), words[1], config)
             return
         _check_index(where, meter, index)
         self._keep(where, "meter", P4MeterEntry(meter.name, index=index, config=config))
@@ -122,7 +123,7 @@ class LastWrites:
         meter = self._meter(where, words[0])
         config = _config(where, words[1:])
         if meter in self._schema.direct_meters:
-            self._entries.set_direct(where, self._table_of(meter), None, meter_config=config)
+            self._entries.set_rates(where, self._table_of(meter), None, config)
         else:
             for index in range(meter.size):
                 self._keep(where, "meter", P4MeterEntry(meter.name, index=index, config=config))
@@ -138,16 +139,20 @@ class LastWrites:
         return str(table.name)
 
     def _members_of(self, where: str, words: Sequence[str]) -> list[int]:
+        return self._members.setdefault(self._value_set(where, words), [])
+
+    def _value_set(self, where: str, words: Sequence[str]) -> str:
         check_form(where, words, 1, "a command with the name of a value set")
         value_set = self._find(where, "value set", words[0], self._schema.value_sets)
         if len(list(value_set.match)) != 1:
             raise ConfigError(f"{where}: value set must have keys of one part, got {words[0]!r}")
-        return self._members.setdefault(value_set.name, [])
+        return str(value_set.name)
 
     def _add_to_set(self, where: str, words: Sequence[str]) -> None:
         members = self._members_of(where, words)
         (value,) = numbers(where, words[1:], 1)
-        entry = P4ValueSetEntry(words[0], members=[P4ValueSetMember(value)])
+        name = self._value_set(where, words)
+        entry = P4ValueSetEntry(name, members=[P4ValueSetMember(value)])
         check_encodes(where, entry, self._schema)
         if value not in members:
             members.append(value)
@@ -163,10 +168,10 @@ class LastWrites:
         self._members_of(where, words).clear()
 
     def _find(self, where: str, what: str, name: str, known: Any) -> Any:
-        by_name: Mapping[str, Any] = {each.name: each for each in known}
-        if not by_name:
+        objects = list(known)
+        if not objects:
             raise ConfigError(f"{where}: the program has no {what}s, got {name!r}")
-        return by_name[full_name(where, what, name, by_name)]
+        return of_name(where, what, name, objects)
 
     def entities(self) -> list[Any]:
         """Return finsy's entities that write the last value of each cell and set."""
@@ -188,11 +193,22 @@ def _config(where: str, words: Sequence[str]) -> P4MeterConfig:
     if max(rates.committed, rates.committed_burst, rates.peak, rates.peak_burst) >= 1 << 63:
         raise ConfigError(f"{where}: rates and bursts must be below 2^63, got {' '.join(words)!r}")
     return P4MeterConfig(
-        cir=round(rates.committed),
+        cir=_per_second(where, rates.committed),
         cburst=rates.committed_burst,
-        pir=round(rates.peak),
+        pir=_per_second(where, rates.peak),
         pburst=rates.peak_burst,
     )
+
+
+def _per_second(where: str, rate: float) -> int:
+    """Return a rate as P4Runtime has it: a whole number, which must be within a hundredth of it."""
+    near = round(rate)
+    if abs(near - rate) > rate * _MOST_OFF:
+        raise ConfigError(
+            f"{where}: rates must be whole numbers per second, as P4Runtime has no others, got "
+            f"{rate:.6g} per second; use {max(near, 1) / PER_MICROSECOND:.6f}"
+        )
+    return near
 
 
 def _unsigned(register: Any, value: int) -> int:

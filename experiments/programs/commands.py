@@ -5,7 +5,8 @@ refused by name. Those that only look at it are passed over.
 
 Source: behavioral-model, `tools/runtime_CLI.py` and `targets/simple_switch/sswitch_CLI.py`.
 Entries, members, groups and nodes have the numbers that they have there (`numbered`). Comments
-begin with `#`, or a line with `//`: BMv2 calls such a line unknown, and goes on.
+begin with `#`, or a line with `//`: BMv2 calls such a line unknown, and goes on. An empty line
+repeats the line before it, as in every `cmd.Cmd` of Python.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ _LOOKS = re.compile(
 _RESET, _OF_SESSIONS = "reset_state", "mirroring_"
 """The command that undoes all before it, and how those begin whose effect stays."""
 
+_MAKES = re.compile(r"mc_node_create|(act_prof|table_indirect)_create_(member|group)")
+"""The commands that do something more when they are repeated at once; others BMv2 refuses then."""
+
 _COMMENT = re.compile(r"#|^\s*//")
 
 _ELSEWHERE = {
@@ -39,7 +43,6 @@ _ELSEWHERE = {
     "set_queue_depth": "queues have the depth of --queue",
     "port_add": "the topology says which ports there are",
     "port_remove": "the topology says which ports there are",
-    "table_set_timeout": "entries here don't expire; leave it out",
     **dict.fromkeys(
         (
             "table_indirect_set_default",
@@ -83,8 +86,12 @@ def read(text: str, where: str, schema: P4Schema) -> Commanded:
     for part in parts:
         known |= part.commands()
     waiting: list[tuple[str, str, Sequence[str]]] = []
+    last: Sequence[str] = ()
     for number, line in enumerate(text.splitlines(), start=1):
         words = _COMMENT.split(line, maxsplit=1)[0].split()
+        if not line.strip() and last and _MAKES.fullmatch(last[0]):
+            words = last
+        last = words
         if not words or _LOOKS.fullmatch(words[0]):
             continue
         here = f"{where}:{number}"

@@ -3,6 +3,7 @@
     table_add TABLE ACTION KEY ... => ARGUMENT ... [PRIORITY]
     table_set_default TABLE ACTION ARGUMENT ...; table_reset_default TABLE
     table_modify TABLE ACTION ENTRY ARGUMENT ...; table_delete TABLE ENTRY; table_clear TABLE
+    table_set_timeout TABLE ENTRY MILLISECONDS
     act_prof_create_member PROFILE ACTION ARGUMENT ...; act_prof_create_group PROFILE
     act_prof_add_member_to_group PROFILE MEMBER GROUP
     table_indirect_add TABLE KEY ... => MEMBER [PRIORITY]; table_indirect_add_with_group
@@ -23,6 +24,7 @@ from finsy import (
     P4ActionProfileMember,
     P4IndirectAction,
     P4Member,
+    P4MeterConfig,
     P4Schema,
     P4TableAction,
     P4TableEntry,
@@ -32,9 +34,9 @@ from finsy.p4values import all_ones, encode_exact
 
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.programs.matching import action_call, full_name, table_entry
-from ringleaf.experiments.programs.numbered import Numbered
-from ringleaf.experiments.programs.words import check_form
+from ringleaf.experiments.programs.matching import action_call, of_name, table_entry
+from ringleaf.experiments.programs.numbered import Numbered, place_of
+from ringleaf.experiments.programs.words import check_form, numbers
 from ringleaf.switches.stf.commands import whole
 
 LEAST_PRIORITY = (1 << 31) - 1  # P4Runtime's largest, for BMv2's 0
@@ -57,6 +59,9 @@ class Entries:
             name: {}
             for name in self._entries  # by what tells entries apart, their lines
         }
+        self._metered: dict[str, dict[int | None, P4MeterConfig]] = {  # by place; None: all others
+            name: {} for name in self._entries
+        }
         profiles = [each.name for each in schema.action_profiles]
         self._members = {name: Numbered[P4TableAction]("member") for name in profiles}
         self._groups = {name: Numbered[list[int]]("group") for name in profiles}
@@ -77,6 +82,7 @@ class Entries:
             "table_modify": self._modify,
             "table_delete": self._delete,
             "table_clear": self._clear,
+            "table_set_timeout": self._set_timeout,
             "table_set_default": self._set_default,
             "table_reset_default": self._reset_default,
             "table_indirect_add": partial(self._add_reference, "member"),
@@ -92,8 +98,7 @@ class Entries:
     # Tables.
 
     def _table(self, where: str, name: str) -> Any:
-        known = {each.name: each for each in self._schema.tables}
-        return known[full_name(where, "table", name, known)]
+        return of_name(where, "table", name, self._schema.tables)
 
     def _add(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "table_add TABLE ACTION KEYS => ARGUMENTS")
@@ -155,7 +160,10 @@ class Entries:
                 f"{where}: an entry must have keys of its own, got those of {other}; use "
                 "table_modify"
             )
-        self._entries[entry.table_id].add(entry)
+        entries, metered = self._entries[entry.table_id], self._metered[entry.table_id]
+        number = entries.add(entry)
+        config = metered.get(place_of(number), metered.get(None))
+        entries[number] = replace(entry, meter_config=config)
 
     def _place(self, entry: P4TableEntry) -> tuple[object, ...]:
         """Return what tells a table's entries apart: their keys and priority."""
@@ -171,6 +179,21 @@ class Entries:
         operands = [word for word in arguments if word != "=>"]
         call = action_call(where, table_info.actions, action, operands)
         entries[number] = replace(entries[number], action=call)
+
+    def set_rates(self, where: str, table: str, handle: str | None, config: P4MeterConfig) -> None:
+        """Set the meter of one entry of a table, or of all.
+
+        In BMv2 the entries that later take the places of these have the meters, too.
+
+        Raises:
+            ConfigError: If there is no such entry.
+        """
+        self.set_direct(where, table, handle, meter_config=config)
+        if handle is None:
+            self._metered[table] = {None: config}
+        else:
+            number = self._entries[table].number(where, handle)
+            self._metered[table][place_of(number)] = config
 
     def set_direct(self, where: str, table: str, handle: str | None, **data: Any) -> None:
         """Set the `counter_data` or `meter_config` of one entry of a table, or of all so far.
@@ -197,6 +220,13 @@ class Entries:
         name = self._table(where, words[0]).name
         self._entries[name] = Numbered("entry", rounds=True)
         self._places[name] = {}
+
+    def _set_timeout(self, where: str, words: Sequence[str]) -> None:
+        """Check the line only: BMv2 tells a controller of entries that are idle, and keeps them."""
+        check_form(where, words, 3, "table_set_timeout TABLE ENTRY MILLISECONDS")
+        name = self._table(where, words[0]).name
+        self._entries[name].number(where, words[1])
+        numbers(where, words[2:], 1)
 
     def _set_default(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, "table_set_default TABLE ACTION ARGUMENTS")
@@ -229,9 +259,8 @@ class Entries:
         return str(profile.name)
 
     def _profile(self, where: str, name: str) -> str:
-        return full_name(
-            where, "action profile", name, [each.name for each in self._schema.action_profiles]
-        )
+        profile = of_name(where, "action profile", name, self._schema.action_profiles)
+        return str(profile.name)
 
     def _reference(
         self, where: str, kind: str, table: str, words: Sequence[str]

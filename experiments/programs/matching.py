@@ -31,6 +31,18 @@ def full_name(where: str, what: str, name: str, known: Iterable[str]) -> str:
     return candidates[0] if candidates else choose(where, what, name, names)
 
 
+def of_name(where: str, what: str, name: str, objects: Iterable[Any]) -> Any:
+    """Return the one of finsy's objects that a name, an alias or the end of a name stands for.
+
+    Raises:
+        ConfigError: If there is none, or more than one.
+    """
+    known = {each.name: each for each in objects}
+    if name not in known:
+        name = {each.alias: each.name for each in known.values()}.get(name, name)
+    return known[full_name(where, what, name, known)]
+
+
 def action_call(
     where: str, actions: Iterable[Any], name: str, arguments: Sequence[Any] | Mapping[str, Any]
 ) -> P4TableAction:
@@ -40,8 +52,7 @@ def action_call(
         ConfigError: If none of them has this name, it takes another number of arguments, or one
             does not fit its parameter.
     """
-    known = {each.name: each for each in actions}
-    chosen = known[full_name(where, "action", name, known)]
+    chosen = of_name(where, "action", name, actions)
     parameters = {each.name: each for each in chosen.params}
     values = _by_name(where, "arguments", list(parameters), arguments)
     for parameter, value in values.items():
@@ -75,8 +86,7 @@ def table_entry(
         ConfigError: If the program has no such table or action, another number of values, or one
             does not fit.
     """
-    known = {each.name: each for each in schema.tables}
-    table_info = known[full_name(where, "table", table, known)]
+    table_info = of_name(where, "table", table, schema.tables)
     call = action
     if isinstance(action, str):
         call = action_call(where, table_info.actions, action, arguments)

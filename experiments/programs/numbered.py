@@ -18,6 +18,11 @@ _Thing = TypeVar("_Thing")
 _PLACE_BITS = 24
 
 
+def place_of(number: int) -> int:
+    """Return the place that the thing of a number has, which others had before it."""
+    return number & (1 << _PLACE_BITS) - 1
+
+
 class Numbered(Generic[_Thing]):
     """Things by number, in the order in which they were created.
 
@@ -46,17 +51,19 @@ class Numbered(Generic[_Thing]):
         assert number in self._things
         self._things[number] = thing
 
-    def add(self, thing: _Thing) -> None:
-        """Keep a thing, with a number of its own."""
+    def add(self, thing: _Thing) -> int:
+        """Keep a thing, with a number of its own; return that."""
         place = heappop(self._free) if self._free else self._places
         self._places = max(self._places, place + 1)
         rounds = self._rounds[place] if self._rounds is not None else 0
-        self._things[rounds << _PLACE_BITS | place] = thing
+        number = rounds << _PLACE_BITS | place
+        self._things[number] = thing
+        return number
 
     def remove(self, number: int) -> None:
         """Forget a thing, whose place is free then."""
         del self._things[number]
-        place = number & (1 << _PLACE_BITS) - 1
+        place = place_of(number)
         heappush(self._free, place)
         if self._rounds is not None:
             self._rounds[place] += 1

@@ -38,6 +38,7 @@ class ReplicaSources:
     def __init__(self) -> None:
         self._nodes = Numbered[_Node]("node")
         self._groups: dict[int, list[int]] = {}  # group -> nodes
+        self._homes: dict[int, int] = {}  # node -> group
         self._sessions: dict[int, _Session] = {}
 
     def commands(self) -> dict[str, Callable[[str, Sequence[str]], None]]:
@@ -82,6 +83,7 @@ class ReplicaSources:
         check_form(where, words, 1, "mc_node_destroy NODE")
         node = self._nodes.number(where, words[0])
         self._nodes.remove(node)
+        self._homes.pop(node, None)
         for nodes in self._groups.values():
             nodes[:] = [each for each in nodes if each != node]
 
@@ -89,6 +91,12 @@ class ReplicaSources:
         group, node = numbers(where, words, 2)
         self._check(where, group)
         self._nodes.number(where, words[1])
+        if node in self._homes:  # also of a group that was destroyed since
+            raise ConfigError(
+                f"{where}: a node must be in one group, as in BMv2, got node {node} for group "
+                f"{group}, which is in {self._homes[node]}; create another node"
+            )
+        self._homes[node] = group
         self._groups[group].append(node)
         self._check_members(where, group)
 
@@ -99,6 +107,7 @@ class ReplicaSources:
         if node not in self._groups[group]:
             raise ConfigError(f"{where}: node must be in group {group}, got {node}")
         self._groups[group].remove(node)
+        del self._homes[node]
 
     def _mirror_to_port(self, where: str, words: Sequence[str]) -> None:
         session, port = numbers(where, words, 2)

@@ -90,7 +90,11 @@ def _group(where: str, row: Mapping[str, Any], schema: P4Schema) -> P4MulticastG
 
 
 def _session(where: str, row: Mapping[str, Any], schema: P4Schema) -> P4CloneSessionEntry:
-    return P4CloneSessionEntry(row["clone_session_id"], replicas=_replicas(row))
+    return P4CloneSessionEntry(
+        row["clone_session_id"],
+        replicas=_replicas(row),
+        packet_length_bytes=row.get("packet_length_bytes", 0),
+    )
 
 
 def _replicas(row: Mapping[str, Any]) -> list[tuple[int, int]]:

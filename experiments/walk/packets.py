@@ -46,12 +46,9 @@ def _from_hex(text: str) -> bytes:
 def _captured(file: str, number: str) -> bytes:
     if not is_whole(number):
         raise ConfigError(f"{file}: packets are numbered from 0, got {number!r:.80}")
-    from ringleaf.networks.traces.pcap_read import read_packets  # it is compiled
+    from ringleaf.networks.traces.pcap_read import find_packet  # it is compiled
 
-    packets = read_packets(Path(file))
-    if int(number) >= len(packets):
-        raise ConfigError(f"{file}: has packets 0 to {len(packets) - 1}, got {number}")
-    return packets.packet(int(number))
+    return find_packet(Path(file), int(number))
 
 
 def _short(text: str) -> str:

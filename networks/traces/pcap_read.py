@@ -2,7 +2,8 @@
 
 A file is mapped, not read, and only the places of its packets are kept: 40 bytes for each. One
 that is compressed is unpacked into memory.
-`read_packets` demands whole Ethernet packets in order, which a switch can be given. `read_records`
+`read_packets` demands whole Ethernet packets in order, which a switch can be given, and
+`find_packet` one of them. `read_records`
 takes what captures of others have: packets of which only the beginning was kept, other link layers,
 frames that a network card cut into packets later, and files that end within a packet, as those of a
 capture that was killed do.
@@ -92,16 +93,37 @@ def find_packets(path: Path) -> PacketFile:
     packets = _find_records(path)
     if packets.end:
         raise ConfigError(f"{path}: {packets.end}; copy the file anew")
+    _check_whole(packets, range(len(packets)))
+    return packets
+
+
+def find_packet(path: Path, number: int) -> bytes:
+    """Return the bytes of a packet of a capture file, counted from 0, whatever the others are.
+
+    Raises:
+        ConfigError: If the file is none, is damaged, or has no such packet; or if the packet was
+            cut, is too long for a line, or not of Ethernet.
+    """
+    packets = _find_records(path)
+    if number >= len(packets):
+        end = f"; {packets.end}" if packets.end else ""
+        raise ConfigError(f"{path}: has packets 0 to {len(packets) - 1}, got {number}{end}")
+    _check_whole(packets, range(number, number + 1))
+    return packets.packet(number)
+
+
+def _check_whole(packets: PacketFile, numbers: range) -> None:
+    """Check that packets of these numbers are whole, and of Ethernet."""
+    part = slice(numbers.start, numbers.stop)
     for wrong, message in (
         (packets.links != LINKTYPE_ETHERNET, _wrong_link),
         (packets.sizes < 1, _empty),
         (packets.lengths != packets.sizes, _cut),
         (packets.sizes > LONGEST_PACKET, _too_long),
     ):
-        if wrong.any():
-            number = int(np.argmax(wrong))
-            raise ConfigError(f"{path}: packet {number + 1} {message(packets, number)}")
-    return packets
+        if wrong[part].any():
+            number = numbers.start + int(np.argmax(wrong[part]))
+            raise ConfigError(f"{packets.path}: packet {number + 1} {message(packets, number)}")
 
 
 def read_records(path: Path) -> PacketFile:

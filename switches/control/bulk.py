@@ -24,10 +24,19 @@ def rows_of(columns: EntryColumns, shape: TableShape, records_at: int) -> tuple[
     if records_at:
         rows[:, COUNTER] = records_at + shape.record_words * order
     rows[:, ACTION] = columns.action[order]
-    rows[:, KEYS : KEYS + shape.key_words] = _pack(columns.values[order], shape)
+    masks = _masks(columns.masks[order], shape)
+    rows[:, KEYS : KEYS + shape.key_words] = _pack(columns.values[order] & masks, shape)
     start, count = shape.arguments_at, columns.arguments.shape[1]
     rows[:, start : start + count] = columns.arguments[order]
-    return rows, _pack(columns.masks[order], shape)
+    return rows, _pack(masks, shape)
+
+
+def _masks(masks: Fields, shape: TableShape) -> Fields:
+    """Return masks, (entries, keys), as `TableShape.masks` has them."""
+    if not any(shape.padding):
+        return masks
+    full = np.array([(1 << width) - 1 for width in shape.widths], np.uint64)
+    return masks << np.array(shape.padding, np.uint64) & full
 
 
 def _ranked(columns: EntryColumns, shape: TableShape) -> tuple[Words, Words]:

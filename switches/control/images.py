@@ -97,7 +97,7 @@ class Image:
         masks = np.zeros((len(ordered), shape.key_words), np.uint64)
         for place, (rank, entry) in enumerate(ordered):
             rows[place] = self._row(entry, rank, records_at)
-            masks[place] = self._pack([mask for _, mask in entry.match])
+            masks[place] = self._pack(shape.masks(entry.match))
         return rows, masks
 
     def _in_order(self, entries: Sequence[InstalledEntry]) -> list[tuple[int, InstalledEntry]]:
@@ -132,7 +132,8 @@ class Image:
         row[ACTION] = action
         if entry.match:
             # Ranges are compared with their limits, in columns behind the masks.
-            pairs = [(0, 0) if i in shape.ranges else pair for i, pair in enumerate(entry.match)]
+            looked = zip((value for value, _ in entry.match), shape.masks(entry.match), strict=True)
+            pairs = [(0, 0) if i in shape.ranges else pair for i, pair in enumerate(looked)]
             # A look-up masks the packet's key and compares the rest, so an entry's key is masked,
             # too.
             keys = self._pack([value & mask for value, mask in pairs])

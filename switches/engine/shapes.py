@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from ringleaf.switches.engine.lookup import GROUP_ACTION, KEYS
 from ringleaf.switches.engine.meters import METER_WORDS
+from ringleaf.switches.engine.updates import Match
 from ringleaf.switches.source import (
     NO_ACTION,
+    PSA,
     VALID,
     FieldSource,
     MatchKey,
@@ -49,6 +51,17 @@ class TableShape:
     meter_at: int  # offset of the direct meter in an entry's record, which starts with its counter
     hit_at: int  # offset of the time of the last hit, in picoseconds, plus 1
     record_words: int
+    padding: tuple[int, ...]  # bits of each key that a prefix's length counts before the key
+
+    def masks(self, match: Match) -> list[int]:
+        """Return the mask of each key as a look-up applies it.
+
+        BMv2 keeps keys as bytes and counts a prefix from the first bit of the first byte, so the
+        longest prefix of 13 bits decides by 10 of them (`match_units.cpp`, `match_params_to_entry`
+        and `create_mask_from_pref_len`).
+        """
+        columns = zip(match, self.padding, self.widths, strict=True)
+        return [mask << pad & (1 << width) - 1 for (_, mask), pad, width in columns]
 
     @property
     def prioritized(self) -> bool:
@@ -97,7 +110,15 @@ def shape_table(source: ProgramSource, table: TableSource) -> TableShape:
         meter_at,
         hit_at,
         hit_at + table.timed,
+        _padding(source, table, widths),
     )
+
+
+def _padding(source: ProgramSource, table: TableSource, widths: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the bits before each key that its prefixes count; PSA's are as P4Runtime has them."""
+    counted = source.architecture is not PSA
+    columns = zip(table.keys, widths, strict=True)
+    return tuple(-width % 8 if counted and key.kind == "lpm" else 0 for key, width in columns)
 
 
 def _pack(keys: tuple[MatchKey, ...], widths: tuple[int, ...]) -> tuple[tuple[KeyPart, ...], int]:

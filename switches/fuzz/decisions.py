@@ -70,7 +70,10 @@ class Decisions:
         certain = [number for number in range(len(keys)) if number not in numbers]
 
         def may_be_hit(match: Match) -> bool:
-            return not once or all(_fits(keys[n], asked[n], match[n]) for n in certain)
+            masks = shape.masks(match)
+            return not once or all(
+                _fits(keys[n], asked[n], (match[n][0], masks[n])) for n in certain
+            )
 
         return any(
             may_be_hit(match)

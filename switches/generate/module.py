@@ -189,10 +189,10 @@ class _V1modelHandlers(Handlers):
         deparse = LineMark(DEPARSE, where=self._source.deparser_where)
         with code.marked(deparse):
             DeparserWriter(code, usage, self._paths).write()
+        if usage.recirculates:
+            recirculate(code)  # whole: BMv2 cuts what leaves
         with code.block(f"if {code.is_set(TRUNCATE_LEN)}:"):
             code.add(f"cut(row, I({code.read(TRUNCATE_LEN)}) - 1)", LineMark(TRUNCATE))
-        if usage.recirculates:
-            recirculate(code)
         code.add(f"return flags | {SEND}" if flags else "return 1", deparse)
         return ["@handler", "def egress(arena, at, packet, now_ps):", *code.lines.lines]
 

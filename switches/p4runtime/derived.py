@@ -8,7 +8,6 @@ Source: P4Runtime 1.4, section 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from google.protobuf import text_format  # type: ignore[import-untyped]
 from ringleaf.core.private import cache_folder, keep_text
 from ringleaf.core.shipped import P4INFO_SUFFIX, p4info_beside
 from ringleaf.switches.json.program import load_source
+from ringleaf.switches.p4runtime.aliases import shortest_ends
 from ringleaf.switches.source import Digest, FieldSource, ProgramSource, TableSource
 
 _MATCHES = {
@@ -81,7 +81,7 @@ class _Deriver:
             (p4i.P4Ids.REGISTER, source.registers),
             (p4i.P4Ids.DIGEST, [digest.name for digest in source.digests.values()]),
         ):
-            for number, (name, alias) in enumerate(_aliases(names).items(), start=1):
+            for number, (name, alias) in enumerate(shortest_ends(names).items(), start=1):
                 preamble = p4i.Preamble(id=kind << 24 | number, name=name, alias=alias)
                 self._preambles[kind, name] = preamble
 
@@ -245,20 +245,3 @@ def _metered(by_bytes: bool) -> Any:
 def _bits(width: int) -> Any:
     bits = p4t.P4BitTypeSpec(bitwidth=width)
     return p4t.P4DataTypeSpec(bitstring=p4t.P4BitstringLikeTypeSpec(bit=bits))
-
-
-def _aliases(names: Iterable[str]) -> dict[str, str]:
-    """Return names with their aliases: the shortest ends that only one of them has."""
-    ends: dict[str, list[str]] = {}
-    parts = {name: name.split(".") for name in names}
-    for name, words in parts.items():
-        for count in range(1, len(words) + 1):
-            ends.setdefault(".".join(words[-count:]), []).append(name)
-    return {
-        name: next(
-            end
-            for count in range(1, len(words) + 1)
-            if len(ends[end := ".".join(words[-count:])]) == 1 or count == len(words)
-        )
-        for name, words in parts.items()
-    }

@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from ringleaf.core.inputs import read_input
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
+from ringleaf.switches.p4runtime.aliases import shortest_ends
 
 if TYPE_CHECKING:
     from finsy import P4Schema
@@ -73,7 +74,8 @@ def make_schema(p4info: Any) -> P4Schema:
 
     For finsy, the part of a key's name behind the last dot is another name of the key, and it
     refuses a table of which two keys share it, like `hdr.ethernet.src` and `hdr.ipv4.src`. Action
-    profiles that no table has are left out.
+    profiles that no table has are left out. Where aliases are missing, for finsy all objects have
+    the empty one; they get those that p4c gives them.
 
     Raises:
         ValueError: If the P4Info is inconsistent; KeyError and TypeError likewise.
@@ -85,6 +87,11 @@ def make_schema(p4info: Any) -> P4Schema:
     unused = [each for each in renamed.action_profiles if not each.table_ids]
     for each in unused:  # finsy can't have them
         renamed.action_profiles.remove(each)
+    for field, objects in renamed.ListFields():
+        if "preamble" in field.message_type.fields_by_name:
+            aliases = shortest_ends(each.preamble.name for each in objects)
+            for preamble in (each.preamble for each in objects):
+                preamble.alias = preamble.alias or aliases[preamble.name]
     for table in renamed.tables:
         parts = [field.name.rpartition(".") for field in table.match_fields]
         ends = Counter(end for *_, end in parts)

@@ -153,8 +153,11 @@ def _until_none(items: queue.SimpleQueue[Any]) -> Iterator[Any]:
 
 
 def _with_verb(entity: Any) -> Any:
-    """Return an entity with a verb: P4Runtime has no bare entities."""
-    if entity._update_type != P4UpdateType.UNSPECIFIED:
+    """Return an entity with a verb: P4Runtime has no bare entities.
+
+    What a program has from the start, like meters and registers, is only ever modified.
+    """
+    if getattr(entity, "_update_type", None) != P4UpdateType.UNSPECIFIED:
         return entity
     is_default = isinstance(entity, P4TableEntry) and entity.is_default_action
     return ~entity if is_default else +entity

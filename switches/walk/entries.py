@@ -48,10 +48,10 @@ def _rank(shape: TableShape, entries: Sequence[InstalledEntry], index: int) -> i
 def _has_keys(shape: TableShape, entry: InstalledEntry, row: Fields) -> bool:
     if shape.prioritized:
         return True  # ranks differ
-    words = [0] * shape.key_words
+    words, masks = [0] * shape.key_words, shape.masks(entry.match)
     for part in shape.parts:
-        value, mask = entry.match[part.key]
-        bits = (value & mask) >> (64 * part.source) & ((1 << part.width) - 1)
+        value = entry.match[part.key][0] & masks[part.key]
+        bits = value >> (64 * part.source) & ((1 << part.width) - 1)
         words[part.word] |= bits << part.shift
     return words == [int(word) for word in row[KEYS : KEYS + shape.key_words]]
 

@@ -163,6 +163,23 @@ def test_packets_may_be_written_in_many_ways(tmp_path: Path) -> None:
     assert read_packet(f"{file}#1") == b"\x02\x03"
 
 
+def test_a_packet_of_a_capture_may_stand_among_others(tmp_path: Path) -> None:
+    """Cut ones and empty ones, one that came later, and a half one at the end; all are counted."""
+    rows = [(5, b"\x01\x02", 9), (3, b"", 0), (1, b"\x03\x04", 2)]
+    records = b"".join(struct.pack("<IIII", t, 0, len(p), size) + p for t, p, size in rows)
+    file = capture(tmp_path / "mixed.pcap", [])
+    file.write_bytes(file.read_bytes() + records + bytes(7))
+
+    assert read_packet(f"{file}#2") == b"\x03\x04"
+    for number, message in (
+        (0, "packet 1 was cut when captured, got 2 of 9 bytes"),
+        (1, "packet 2 must have a byte on the line, got 0"),
+        (3, "has packets 0 to 2, got 3; packet 4 is truncated, got 7 of its header's 16 bytes"),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            read_packet(f"{file}#{number}")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -178,6 +178,77 @@ def table_keys(rng: random.Random) -> Packet:
     return 1, cut(rng, data, 0.02)
 
 
+# prefixes.p4
+
+ODD = (0x0010, 0x0011, 0x0017, 0x0018, 0x0400, 0x04FF, 0x0600, 0x0800, 0x1000, 0x1FFF)
+TAGS = (0x000, 0x0FF, 0x120, 0x12C, 0x12E, 0x12F, 0x13F, 0x7FF, 0x800)
+
+
+def prefix_entities() -> list[Any]:
+    """Return entries that BMv2's P4Runtime takes: it wants 16 - LENGTH bits of zeros at the end."""
+    alone = [(0x0010, 13), (0x0018, 13), (0x1000, 4), (0x0800, 5), (0x0000, 2)]
+    ranked = [((0x120, 12), 2), ((0x100, 8), None), ((0x000, 4), None)]
+    ranges = [((0x120, 12), (2, 9)), ((0x100, 8), (0, 7)), ((0x000, 4), (3, 15))]
+    entities = [
+        entry("alone", {"hdr.key.odd": prefix}, "set", i) for i, prefix in enumerate(alone, 1)
+    ]
+    for i, (tag, pad) in enumerate(ranked, 1):
+        match: dict[str, Any] = {"hdr.key.tag": tag}
+        if pad is not None:
+            match["hdr.key.pad"] = (pad, pad)
+        entities.append(entry("ranked", match, "set", i, priority=9 - i))
+    for i, (tag, limits) in enumerate(ranges, 1):
+        match = {"hdr.key.tag": tag, "hdr.key.pad": limits}
+        entities.append(entry("ranges", match, "set", i, priority=9 - i))
+    return entities
+
+
+def prefixed(rng: random.Random) -> Packet:
+    odd = rng.choice(ODD) if rng.random() < 0.8 else rng.getrandbits(13)
+    tag = rng.choice(TAGS) if rng.random() < 0.8 else rng.getrandbits(12)
+    pad = rng.choice((2, 2, rng.getrandbits(4)))
+    return 1, (odd << 19 | rng.randrange(4) << 16 | tag << 4 | pad).to_bytes(4, "big") + b"\xff"
+
+
+# meters.p4
+
+
+def meter_entities() -> list[Any]:
+    """Return meters that fill at no rate, so that their colours don't depend on time."""
+
+    def rates(burst: int, peak_burst: int) -> Any:
+        return fy.P4MeterConfig(cir=0, cburst=burst, pir=0, pburst=peak_burst)
+
+    def metered(table: str, key: Any, action: str, config: Any, priority: int = 0) -> Any:
+        return +fy.P4TableEntry(
+            table,
+            match=fy.Match({"hdr.op.index": key}),
+            action=fy.Action(action),
+            priority=priority,
+            meter_config=config,
+        )
+
+    return [
+        metered("exact_table", 1, "color", rates(90, 300)),
+        metered("exact_table", 2, "miss", rates(0, 100)),
+        metered("exact_table", 3, "color", None),
+        metered("ternary_table", (1, 1), "count", rates(3, 8), priority=3),
+        metered("ternary_table", (2, 2), "count", rates(5, 2), priority=2),
+        metered("ternary_table", (4, 4), "NoAction", rates(1, 2), priority=1),
+        fy.P4MeterEntry("by_packets", index=1, config=rates(3, 7)),
+        fy.P4MeterEntry("by_packets", index=2, config=rates(6, 2)),
+        fy.P4MeterEntry("by_bytes", index=0, config=rates(150, 400)),
+        fy.P4MeterEntry("by_bytes", index=1, config=rates(20, 60)),
+        fy.P4MeterEntry("leaving", index=0, config=rates(100, 300)),
+        fy.P4MeterEntry("leaving", index=3, config=rates(40, 41)),
+    ]
+
+
+def metered_operation(rng: random.Random) -> Packet:
+    data = bytes([rng.randrange(4), rng.randrange(8), *[9] * 4]) + bytes(rng.randrange(30))
+    return rng.randrange(1, 4), data
+
+
 # headers.p4
 
 
@@ -349,6 +420,8 @@ def lanes(rng: random.Random, bits: int) -> bytes:
 CASES = (
     Case(PROGRAMS / "expressions.json", operands),
     Case(PROGRAMS / "tables.json", table_keys, table_entities),
+    Case(PROGRAMS / "prefixes.json", prefixed, prefix_entities),
+    Case(PROGRAMS / "meters.json", metered_operation, meter_entities),
     Case(PROGRAMS / "headers.json", header_stack),
     Case(PROGRAMS / "padding.json", padded_options),
     Case(PROGRAMS / "stacks.json", labels),

@@ -52,6 +52,16 @@ def test_an_action_profile_of_no_table_is_left_out(tmp_path: Path) -> None:
     assert not list(load_schema(path, path).action_profiles)
 
 
+def test_aliases_that_are_missing_are_those_of_p4c(tmp_path: Path) -> None:
+    """The shortest ends that are unique among the objects of a kind (P4Runtime 1.4, 6.1)."""
+    path = tmp_path / "info.txtpb"
+    preambles = enumerate(("I.one.t", "I.two.t", "E.u"), start=33554433)
+    path.write_text(
+        "".join(f'tables {{ preamble {{ id: {i} name: "{n}" }} size: 8 }}' for i, n in preambles)
+    )
+    assert [each.alias for each in load_schema(path, path).tables] == ["one.t", "two.t", "u"]
+
+
 @pytest.mark.parametrize("text", [DEEP, TOO_GREAT, BINARY])
 def test_what_protobuf_cannot_read_is_refused(text: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.txtpb"

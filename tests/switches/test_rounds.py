@@ -166,6 +166,22 @@ def test_truncation_counts_from_the_start_of_what_leaves(switch: Switch, length:
     assert len(sent) == min(length, 22)
 
 
+@pytest.mark.parametrize(
+    ("rounds", "length", "sent"),
+    [
+        (1, 9, "800001000016000118"),
+        (2, 20, "80000100001600021802000000147061796c6f61"),
+        (1, 40, "80000100001600011801000000287061796c6f616421"),
+    ],
+)
+def test_a_packet_that_is_cut_comes_round_whole(
+    switch: Switch, rounds: int, length: int, sent: str
+) -> None:
+    """As BMv2 does, of which these bytes are: it cuts what leaves, and takes the rest round."""
+    packet = op(TRUNCATE | RECIRCULATE, rounds=rounds, length=length)
+    assert switch.process(3, packet) == [(2, bytes.fromhex(sent))]
+
+
 def test_sessions_and_groups_read_back(switch: Switch) -> None:
     sessions = {session.session: session for session in switch.clone_sessions()}
     assert sessions[8] == CloneUpdate(INSERT, 8, ((8, 0),), 10)

@@ -23,7 +23,7 @@ from ringleaf.switches.p4runtime.table_rows import TableRows, entities_of
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 
-NAMES = ["controller", "l2l3", "tables"]
+NAMES = ["controller", "l2l3", "prefixes", "tables"]
 Draw = Callable[..., Any]
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 from hand_json import B, do, expression, field, metadata, program, standard, state, value, write
-from program_cases import CASES, PSA, Case, make_switch
+from program_cases import CASES, PSA, Case, entry, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.core import compiled
@@ -139,6 +139,18 @@ def test_every_copy_ends_somewhere(case: Case) -> None:
         assert ends[Managed] >= 1
         assert ends[EgressStarted] == sum(copy.has_port for copy in going)
         assert ends[EgressStarted] == ends[PacketLeaves] + ends[EgressDropped]
+
+
+@uncompiled
+def test_a_hit_names_the_prefix_that_is_short_of_its_length() -> None:
+    """10 of the 13 bits of 0x0103/13 decide, as in BMv2, so 0x0105 is of it."""
+    case = next(case for case in CASES if case.name == "prefixes")
+    switch = make_switch(case)
+    switch.write(entry("alone", {"hdr.key.odd": (0x0103, 13)}, "set", 9))
+    seen = walk(switch, 1, (0x0105 << 19).to_bytes(4, "big") + b"\xff")
+    [lookup] = of_kind(seen.steps, LookedUp)
+    assert lookup.entry is not None
+    assert (lookup.entry.index, lookup.entry.match) == (5, ("259 (0x103)/13",))
 
 
 @uncompiled

@@ -125,7 +125,7 @@ def test_a_tables_own_meter_and_counter_are_of_its_entries() -> None:
     expected = (
         entry(1, "NoAction", meter_config=fast),
         entry(2, meter_config=slow),
-        entry(3, counter_data=count),
+        entry(3, meter_config=slow, counter_data=count),
     )
     assert same(text, EXTERNS, *expected)
     switch = Switch.alone(Program.load(PROGRAMS / "externs.json"), 4, "s0")
@@ -136,6 +136,37 @@ def test_a_tables_own_meter_and_counter_are_of_its_entries() -> None:
             "s0.txt",
             EXTERNS,
         )
+
+
+def test_rates_of_entries_to_come() -> None:
+    """BMv2's cells have them, whichever entry is there: seen with its `meter_array_set_rates`."""
+    slow, fast = (
+        P4MeterConfig(cir=1000 * k, cburst=100, pir=2000 * k, pburst=200) for k in (1, 1000)
+    )
+    text = """
+    meter_array_set_rates per_entry 0.001:100 0.002:200
+    table_add metered pass 1 =>
+    table_add metered pass 2 =>
+    meter_set_rates per_entry 1 1:100 2:200
+    table_delete metered 0
+    table_delete metered 1
+    table_add metered pass 3 =>
+    table_add metered pass 4 =>
+    """
+    assert [entry.meter_config for entry in read(text, "s0.txt", EXTERNS)] == [slow, fast]
+    cleared = f"{text}table_clear metered\ntable_add metered pass 5 =>"
+    assert [entry.meter_config for entry in read(cleared, "s0.txt", EXTERNS)] == [slow]
+    over = f"{text}meter_array_set_rates per_entry 1:100 2:200\ntable_add metered pass 5 =>"
+    assert [entry.meter_config for entry in read(over, "s0.txt", EXTERNS)] == [fast] * 3
+
+
+def test_a_timeout_changes_nothing() -> None:
+    """BMv2 notifies of idle entries, and keeps them."""
+    entry = "table_add metered pass 1 =>\n"
+    timed = read(f"{entry}table_set_timeout metered 0 500", "s0.txt", EXTERNS)
+    assert encoded(timed, EXTERNS) == encoded(read(entry, "s0.txt", EXTERNS), EXTERNS)
+    with pytest.raises(ConfigError, match="must be a whole number, got 'soon'"):
+        read(f"{entry}table_set_timeout metered 0 soon", "s0.txt", EXTERNS)
 
 
 def test_counters_and_value_sets() -> None:
@@ -166,9 +197,9 @@ def test_groups_and_sessions() -> None:
     mc_node_create 9 1 2 |
     mc_node_create 8 3
     mc_node_associate 1 0
-    mc_node_associate 1 1
     mc_node_associate 2 1
     mc_node_dissociate 2 1
+    mc_node_associate 1 1
     mc_node_update 1 4
     mc_mgrp_destroy 2
     """
@@ -180,6 +211,53 @@ def test_groups_and_sessions() -> None:
         P4CloneSessionEntry(5, replicas=members),  # the group as it is in the end
         P4CloneSessionEntry(6, replicas=[(3, 0)]),
     )
+
+
+def test_an_empty_line_repeats_the_command_before_it() -> None:
+    """As `simple_switch_CLI` was seen to: the second node of port 1 has number 1.
+
+    A comment is a command, if not one that BMv2 knows, and what BMv2 refuses the second time, or
+    does alike, changes nothing.
+    """
+    text = "mc_mgrp_create 1\n\nmc_node_create 7 1{}mc_node_create 8 2\nmc_node_associate 1 1\n\n"
+    for between in ("\n\n", "\n \t\n"):
+        assert same(text.format(between), CONTROLLER, P4MulticastGroupEntry(1, replicas=[(1, 7)]))
+    for between in ("\n", "\n# two\n\n", "\n// two\n\n", "\nmc_dump\n\n"):
+        assert same(text.format(between), CONTROLLER, P4MulticastGroupEntry(1, replicas=[(2, 8)]))
+    members = read("act_prof_create_member plain I.forward 4\n\n\n", "s0.txt", CONTROLLER)
+    assert [each.member_id for each in members] == [1, 2, 3]
+    entry = "table_add metered pass 1 =>\n"
+    assert len(read(f"\n{entry}\n\n", "s0.txt", EXTERNS)) == 1
+
+
+def test_a_node_is_in_one_group() -> None:
+    """BMv2 refuses the second, and lets a destroyed group keep its nodes (`simple_pre.cpp`)."""
+    start = "mc_mgrp_create 1\nmc_mgrp_create 2\nmc_node_create 7 1\nmc_node_associate 1 0\n"
+    for line in ("mc_node_associate 2 0", "mc_mgrp_destroy 1\nmc_node_associate 2 0"):
+        with pytest.raises(
+            ConfigError, match="in one group, as in BMv2, got node 0 for group 2, w"
+        ):
+            read(start + line, "s0.txt", CONTROLLER)
+    groups = P4MulticastGroupEntry(1, replicas=[]), P4MulticastGroupEntry(2, replicas=[(1, 7)])
+    moved = "mc_node_dissociate 1 0\nmc_node_associate 2 0"
+    assert same(start + moved, CONTROLLER, *groups)
+    again = "mc_node_destroy 0\nmc_node_create 7 1\nmc_node_associate 2 0"
+    assert same(start + again, CONTROLLER, *groups)
+
+
+def test_an_alias_is_a_name() -> None:
+    """Any is, of P4Runtime's: also one that no name ends with, as `p4runtime_lib` takes it."""
+    info = p4i.P4Info()
+    info.CopyFrom(CONTROLLER.p4info)
+    aliases = {"I.destinations": "routes", "I.forward": "leave", "I.last_source": "newest"}
+    for each in (*info.tables, *info.actions, *info.registers):
+        each.preamble.alias = aliases.get(each.preamble.name, each.preamble.alias)
+    schema = make_schema(info)
+    for names in ("routes leave", "destinations forward", "I.destinations leave"):
+        [entry] = read(f"table_add {names} 1 => 2", "s0.txt", schema)
+        assert (entry.table_id, entry.action.name) == ("I.destinations", "I.forward")
+    [written] = read("register_write newest 0 1", "s0.txt", schema)
+    assert written.register_id == "I.last_source"
 
 
 def profile_of(with_selector: bool) -> Any:
@@ -418,7 +496,6 @@ def test_a_constant_default_may_be_said_once_more() -> None:
         ("load_new_config_file x", "say the program by --program"),
         ("set_crc16_parameters c 1 2 3 4 5", "a hash has the algorithm that the program names"),
         ("table_indirect_set_default t 0", "a table with an action profile have no default; add"),
-        ("table_set_timeout t 1 5", "entries here don't expire"),
         ("mc_set_lag_membership 0 1", "say the ports of the group"),
         ("\nregister_wrte r 0 1", "s0.txt:2: .*'register_wrte'.*did you mean 'register_write'"),
         ("register_write r", "must be register_write REGISTER INDEX VALUE, got"),
@@ -503,6 +580,15 @@ def test_an_entry_with_the_keys_of_another_has_its_line() -> None:
         ("meter_set_rates I.by_packets 0 1:-1 2:2", "rates and bursts are never negative"),
         ("meter_set_rates I.by_packets 0 3:1 2:2", "the first rate must not exceed the second"),
         ("meter_array_set_rates I.by_bytes 1:1 1e14:2", r"rates .* must be below 2\^63"),
+        (
+            "meter_set_rates I.by_packets 0 0.0000005:1 1:2",
+            "rates must be whole .*got 0.5 .*use 0.000001",
+        ),
+        (
+            "meter_set_rates I.by_packets 0 0:1 0.00000133:2",
+            "rates must be whole .*got 1.33 per second",
+        ),
+        ("table_set_timeout I.metered 0 5", "entry must have been created, got '0'"),
         ("counter_write E.sent 0 -1 1", "counters are never negative"),
         ("counter_write E.sent 0 1 9223372036854775808", "Value out of range: 92233"),
     ],

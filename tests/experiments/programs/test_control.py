@@ -73,6 +73,18 @@ def test_the_tutorials_json_has_the_same_entries() -> None:
     assert encoded(runtime_json.read(text, "s0.json", SCHEMA)) == encoded([group, ROUTE])
 
 
+def test_the_tutorials_json_has_clone_sessions_that_cut() -> None:
+    text = """{"clone_session_entries": [
+      {"clone_session_id": 5, "replicas": [{"egress_port": 3, "instance": 1}]},
+      {"clone_session_id": 6, "packet_length_bytes": 60,
+       "replicas": [{"egress_port": 2, "instance": 1}]}]}"""
+    sessions = [
+        P4CloneSessionEntry(5, replicas=[(3, 1)]),
+        P4CloneSessionEntry(6, replicas=[(2, 1)], packet_length_bytes=60),
+    ]
+    assert encoded(runtime_json.read(text, "s0.json", SCHEMA)) == encoded(sessions)
+
+
 @pytest.mark.parametrize("value", ["true", '"true"', '"True"', "false", '"false"'])
 def test_a_default_action_may_be_said_by_a_text(value: str) -> None:
     text = f"""{{"table_entries": [
