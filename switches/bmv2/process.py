@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -33,6 +33,7 @@ from ringleaf.switches.server.client import PrimaryController
 CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops any more
 PRIORITY_QUEUES = 8  # as many as v1model's three bits can name; without, it drops all but 0
 READY_TIMEOUT_S = 20.0
+_PROBE_S = 0.2  # until it is looked whether the process has ended
 END_TIMEOUT_S = 10.0
 DEVICE = 1
 PACKETS = "/p4.bm.DataplaneInterface/PacketStream"
@@ -218,8 +219,11 @@ class Bmv2:
         """Return why a stream of packets has broken off."""
         if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
             return "a packet does not come to an end"
-        lines = self._errors.read_text(errors="replace").splitlines()
-        return f"has ended: {lines[-1] if lines else error}"
+        return f"has ended: {self._last_words() or error}"
+
+    def _last_words(self) -> str:
+        """Return the last line of its standard error, empty if there is none."""
+        return next(reversed(self._errors.read_text(errors="replace").splitlines()), "")
 
     def _file_options(self) -> list[str]:
         if self._files is None:
@@ -242,17 +246,16 @@ class Bmv2:
         deadline = time.monotonic() + READY_TIMEOUT_S
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise BackendError(f"ended at once, got status {self._process.returncode}")
-            try:
+                status = f"status {self._process.returncode}"
+                raise BackendError(f"ended at once, got {self._last_words() or status}")
+            with suppress(BackendError, grpc.RpcError):
                 self._probe()
-            except grpc.RpcError:
-                time.sleep(0.05)  # its servers open one after another
-            else:
                 return
+            time.sleep(0.05)  # its servers open one after another
         raise BackendError(f"not ready, got {READY_TIMEOUT_S} s of silence")
 
     def _probe(self) -> None:
-        self._controller.await_ready(READY_TIMEOUT_S)
+        self._controller.await_ready(_PROBE_S)
         if self._files is None:
             # An empty stream fails until the server of packets listens, which opens by itself.
             list(self._stream(iter(())))

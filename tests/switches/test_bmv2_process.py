@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import BackendError
+from ringleaf.switches.bmv2 import process
 from ringleaf.switches.bmv2.binaries import BINARY
 from ringleaf.switches.bmv2.namespace import alone, beside
 from ringleaf.switches.bmv2.process import Bmv2
@@ -35,6 +36,20 @@ def test_process_ends_when_it_does_not_start(
         switch.__enter__()
     assert switch._process.returncode is not None
     assert not Path(switch._folder.name).exists()
+
+
+def test_one_that_ends_at_once_is_not_waited_for_and_its_last_words_are_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be waited for longer than a test may take."""
+    monkeypatch.setattr(process, "READY_TIMEOUT_S", 1e6)
+    binary = tmp_path / BINARY
+    binary.write_text("#!/bin/sh\necho a.json >&2\necho no such match kind >&2\nexit 3\n")
+    binary.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    with pytest.raises(BackendError, match=r"does not start: ended at once, got no such match"):
+        Bmv2(tmp_path / "x.json", None).__enter__()
 
 
 def test_process_ends_when_ours_is_killed() -> None:
