@@ -1,15 +1,21 @@
-"""Detection of stalls, in which nothing gets through while timers go on sending in vain."""
+"""Detection of stalls, in which nothing gets through while hosts go on sending in vain.
+
+Timers that send in vain make a stall after a time in which one of them should have got through. But
+if hosts resend at the full rate, as each packet that is lost is told at once and asked for again,
+such a time may take hours to simulate; so many resends without any progress make a stall, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import ceil, log, log1p
 
 import numpy as np
 
 from ringleaf.core.arena import Store
-from ringleaf.core.units import PS_PER_S, format_count, format_time
-from ringleaf.hosts.agent import PROGRESS
+from ringleaf.core.units import FOREVER_PS, PS_PER_S, format_count, format_time
+from ringleaf.hosts.agent import PROGRESS, RETRANSMISSIONS
 from ringleaf.hosts.rc.state import LONGEST_PAUSE
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 
@@ -22,6 +28,15 @@ MOST_LOSS = 0.1
 """The largest loss per link with which every run ends with a result."""
 ROUND_TRIPS = 10
 """The least timeout of a connection is taken for at least so many of the longest round trips."""
+
+MOST_RESENDS = 1 << 16
+"""Packets that a group's agents send again, each on average, without any progress.
+
+By timers, which double, those of 512 slots take longer than the time that makes a stall.
+"""
+
+_LOOKS = 1024
+"""How often in its time without progress a group is looked at."""
 
 _NAMED = 4  # nodes that a message names
 
@@ -53,6 +68,27 @@ def limit_ps(rtt_ps: int, *, timeout_ps: int = 0, quiet_ps: int = 0, probes: int
     return max(LEAST_PS, probes * longest_ps)
 
 
+@dataclass(slots=True)
+class _Wait:
+    """An operation whose group has made no progress since a time.
+
+    Attributes:
+        operation: The operation.
+        since_ps: The time.
+        progress: Its group's progress then.
+        resends_before: Packets that the group had sent again by then.
+        for_ps: The time since then.
+        resends: Packets that the group has sent again since then.
+    """
+
+    operation: CollectiveOperation
+    since_ps: int
+    progress: int
+    resends_before: int
+    for_ps: int = 0
+    resends: int = 0
+
+
 class Patience:
     """A watch on the progress that agents count, for each group by itself.
 
@@ -69,33 +105,49 @@ class Patience:
         self, store: Store, agents: Sequence[Sequence[int]], *, limit_ps: int, now_ps: int
     ) -> None:
         self._store = store
-        self._places = [np.array(blocks, np.int64) + PROGRESS for blocks in agents]
+        self._agents = [np.array(blocks, np.int64) for blocks in agents]
         self.limit_ps = limit_ps
-        self._seen = self._progress()
-        self._waited: list[CollectiveOperation] = []
-        self.deadline_ps = now_ps + self.limit_ps
+        self._waits: dict[int, _Wait] = {}  # by the operation's id
+        self.deadline_ps = now_ps + self._look_ps
 
-    def _progress(self) -> list[int]:
+    @property
+    def _look_ps(self) -> int:
+        return max(self.limit_ps // _LOOKS, 1)
+
+    def _most_resends(self, operation: CollectiveOperation) -> int:
+        return MOST_RESENDS * self._agents[operation.group].size
+
+    def _sums(self, word: int) -> list[int]:
         words = self._store.arena.words
-        return [int(words[places].sum()) for places in self._places]
+        return [int(words[blocks + word].sum()) for blocks in self._agents]
 
     def stalled(
         self, operations: Sequence[CollectiveOperation], now_ps: int
     ) -> list[CollectiveOperation]:
-        """Return the operations under way at the last deadline whose groups made no progress since.
+        """Return the operations under way whose groups have sent in vain for too long.
 
-        Before the next deadline there are none.
+        An operation has time from when it is seen first. Before the next deadline there are none.
         """
         if now_ps < self.deadline_ps:
             return []
-        before, self._seen = self._seen, self._progress()
-        waited, self._waited = self._waited, list(operations)
-        self.deadline_ps = now_ps + self.limit_ps
+        progress, resends = self._sums(PROGRESS), self._sums(RETRANSMISSIONS)
+        waits = {}
+        for operation in operations:
+            group = operation.group
+            wait = self._waits.get(id(operation))
+            if wait is None or wait.progress != progress[group]:
+                wait = _Wait(operation, now_ps, progress[group], resends[group])
+            waits[id(operation)] = wait
+            wait.for_ps = now_ps - wait.since_ps
+            wait.resends = resends[group] - wait.resends_before
+        self._waits = waits
+        ends_ps = (wait.since_ps + self.limit_ps for wait in waits.values())
+        self.deadline_ps = min((end for end in ends_ps if end > now_ps), default=FOREVER_PS)
+        self.deadline_ps = min(self.deadline_ps, now_ps + self._look_ps)
         return [
-            operation
-            for operation in operations
-            if any(operation is each for each in waited)
-            and before[operation.group] == self._seen[operation.group]
+            wait.operation
+            for wait in waits.values()
+            if wait.for_ps >= self.limit_ps or wait.resends >= self._most_resends(wait.operation)
         ]
 
     def complaint(
@@ -103,11 +155,13 @@ class Patience:
     ) -> str:
         """Return an error text that says who waits for whom, and what to do.
 
-        Operations come with nodes' names.
+        Operations come with nodes' names, and have stalled.
         """
+        named = list(operations)
+        waits = [self._waits[id(operation)] for operation, _ in named]
         waiting = [
             f"{names[node]} waits for {', '.join(parts)}"
-            for operation, names in operations
+            for operation, names in named
             for node in operation.unfinished()
             if (parts := operation.waits(node, names))
         ]
@@ -117,7 +171,10 @@ class Patience:
             else ""
         )
         reasons = "; ".join(waiting[:_NAMED]) or "nobody says for what"
+        longest = format_time(max(wait.for_ps for wait in waits))
+        resends = max(wait.resends for wait in waits)
+        vain = f" and {format_count(resends, 'resend')}" if resends else ""
         return (
-            f"run: nothing has got through for {format_time(self.limit_ps)} of simulated time, "
+            f"run: nothing has got through for {longest} of simulated time{vain}, "
             f"got {reasons}{more}; {remedy}"
         )

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.arena import Store
 from ringleaf.core.units import PS_PER_MS, PS_PER_S, PS_PER_US
-from ringleaf.hosts.agent import PROGRESS, make_agent, make_ring
+from ringleaf.hosts.agent import PROGRESS, RETRANSMISSIONS, make_agent, make_ring
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import plans
 from ringleaf.hosts.staging import lay_out
 from ringleaf.networks.endpoints.memory import RegisteredMemory
 from ringleaf.networks.endpoints.operation import CollectiveOperation
-from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
+from ringleaf.networks.virtual.patience import MOST_RESENDS, Patience, limit_ps, probes_of
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import TOPOLOGIES, build
 from ringleaf.topologies.routing import hop_count, most_links
@@ -60,6 +60,32 @@ def test_an_operation_that_has_just_begun_has_time() -> None:
     assert patience.stalled([second], 2 * LIMIT_PS) == []
     assert patience.stalled([second], 3 * LIMIT_PS - 1) == []
     assert patience.stalled([second], 3 * LIMIT_PS) == [second]
+
+
+def test_a_job_that_resends_in_vain_has_less_time_and_one_that_gets_through_has_all() -> None:
+    """As where each packet that a switch has cut is asked for at once, and cut again."""
+    patience, store, blocks = make(2)
+    lost, busy = operation_of(0), operation_of(1)
+    now_ps = LIMIT_PS // 1000
+    assert patience.stalled([lost, busy], now_ps) == []
+    for _ in range(2):
+        now_ps += LIMIT_PS // 1000
+        store.arena.words[blocks[1] + PROGRESS] += 1
+        for block in blocks:
+            store.arena.words[block + RETRANSMISSIONS] += MOST_RESENDS - 1
+        stalled = patience.stalled([lost, busy], now_ps)
+
+    assert stalled == [lost]
+    text = patience.complaint([(lost, ["h0", "h1"])], "do so")
+    assert "for 2 ms of simulated time and 131070 resends, got " in text
+
+
+def test_an_operation_that_a_group_begins_later_has_time_of_its_own() -> None:
+    patience, store, blocks = make(1)
+    assert patience.stalled([operation_of(0)], LIMIT_PS) == []
+    store.arena.words[blocks[0] + RETRANSMISSIONS] += MOST_RESENDS
+
+    assert patience.stalled([operation_of(0)], 2 * LIMIT_PS) == []
 
 
 def test_slow_paths_have_more_time() -> None:
