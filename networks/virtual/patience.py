@@ -14,7 +14,7 @@ from math import ceil, log, log1p
 import numpy as np
 
 from ringleaf.core.arena import Store
-from ringleaf.core.units import FOREVER_PS, PS_PER_S, format_count, format_time
+from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.hosts.agent import PROGRESS, RETRANSMISSIONS
 from ringleaf.hosts.rc.state import LONGEST_PAUSE
 from ringleaf.networks.endpoints.operation import CollectiveOperation
@@ -142,8 +142,7 @@ class Patience:
             wait.resends = resends[group] - wait.resends_before
         self._waits = waits
         ends_ps = (wait.since_ps + self.limit_ps for wait in waits.values())
-        self.deadline_ps = min((end for end in ends_ps if end > now_ps), default=FOREVER_PS)
-        self.deadline_ps = min(self.deadline_ps, now_ps + self._look_ps)
+        self.deadline_ps = min([now_ps + self._look_ps, *(end for end in ends_ps if end > now_ps)])
         return [
             wait.operation
             for wait in waits.values()
