@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from threading import Timer
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from bench.soak.any_case import AnyCase
 
 SAY_EVERY_S = 10.0
+LATE_S = 60.0  # cases that take longer are named, as they may never end
 MOST_SHRINKS = 200  # cases tried to make a failing one smaller
 
 Seconds = Annotated[
@@ -196,10 +198,18 @@ def apart(function: Callable[..., Found], *arguments: object) -> Found:
 
 
 def try_number(seed: int, number: int) -> Found:
-    """Run a case; return its findings as plain tuples."""
+    """Run a case; return its findings as plain tuples. A case that takes long is named."""
     from bench.soak.any_case import draw_any
 
-    return try_plain(draw_any(seed, number))
+    again = f"python -m bench.soak --seed {seed} --case {number}"
+    late = f"case {number}: not over after {LATE_S:g} s: {again}\n"
+    watch = Timer(LATE_S, sys.stderr.write, [late])
+    watch.daemon = True
+    watch.start()
+    try:
+        return try_plain(draw_any(seed, number))
+    finally:
+        watch.cancel()
 
 
 def try_plain(case: AnyCase) -> Found:

@@ -28,6 +28,7 @@ from ringleaf.hosts.rc.state import (
     PRIORITY,
     PROBING,
     QUIET_PS,
+    RETRY_END,
     SENDERS_AT,
     SENDS_CURRENT,
     SYNDROME,
@@ -49,6 +50,7 @@ def sendable(qp: Qp, now_ps: int) -> bool:
     state = qp.state
     return (
         state[NEXT_PSN] < state[POSTED_PSN]
+        and state[NEXT_PSN] < state[RETRY_END]
         and state[NEXT_PSN] - state[ACKED_PSN] < state[ALLOWED]
         and state[FREE_AT_PS] <= now_ps
         and state[HOLD_UNTIL_PS] <= now_ps

@@ -57,12 +57,15 @@ from ringleaf.hosts.rc.state import (
     MTU,
     NAKED_PSN,
     NEXT_PSN,
+    NO_LIMIT,
     POSTED_PSN,
     PROBES,
     PROBES_SENT,
     PROBING,
     RATE_BPS,
     REQUEST_WORDS,
+    RETRIES,
+    RETRY_END,
     RING,
     RNR_WAIT_PS,
     SENDS_CURRENT,
@@ -270,6 +273,8 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
     if 0 <= state[TIMED_PSN] < before_psn:
         take_sample(arena, at, qp, now_ps)
     state[ACKED_PSN] = before_psn
+    state[RETRY_END] = NO_LIMIT
+    state[RETRIES] = 0
     state[PROBES] = state[PROBING] = 0
     arena.words[at + PROGRESS] += 1
     mtu = arena.words[at + MTU]

@@ -89,7 +89,7 @@ EXPECTED_PSN = 25
 PLACED_BYTES = 26  # of the message that is coming in
 TEMPLATE_AT = 27  # in arena.bytes, HEAD_BYTES long
 ACK_EVERY = 28  # packets between acknowledgements asked for
-CUT_PSN = 29  # the first packet that came without its data; below EXPECTED_PSN: none is missing
+RETRY_END = 29  # packets from it on wait for progress, as one before it was cut again, or NO_LIMIT
 TIMED_PSN = 30  # the packet being timed, or -1
 RATE_BPS = 31  # of a flow scheduler, 0: none; congestion control may be slower
 TIMEOUT_PS = 32  # without backoff
@@ -101,6 +101,8 @@ PROBES = 37  # sent since something was last acknowledged, or sent again
 NAKED_PSN = 38  # the PSN that a NAK has last asked for
 UNANSWERED = 39  # probes sent since the last answer of any kind
 WANTS_CUT = 40  # 1: the sender is yet to be asked for CUT_PSN
+RETRIES = 41  # how often NAKED_PSN has been cut again, without any progress
+CUT_PSN = 42  # the first packet that came without its data; below EXPECTED_PSN: none is missing
 QP_WORDS = 48
 
 RING = 256  # work requests per QP and direction
@@ -230,6 +232,7 @@ def connect_qps(store: Store, ends: Sequence[QpEnd]) -> None:
     states[:, RECEIVES_AT] = states[:, SENDS_AT] + RING * REQUEST_WORDS
     states[:, [SYNDROME, TIMED_PSN, NAKED_PSN, CUT_PSN]] = -1
     states[:, DEADLINE_PS] = FOREVER_PS
+    states[:, RETRY_END] = NO_LIMIT
     states[:, TIMEOUT_PS] = 2 * words[agents + MIN_TIMEOUT_PS]
     states[:, EAGER] = [end.eager for end in ends]
     states[:, LIMIT] = np.where(states[:, EAGER], NO_LIMIT, 1)  # before anything is known

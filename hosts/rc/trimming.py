@@ -4,6 +4,11 @@ The receiver answers each by a notice, which has the highest priority: the packe
 how many were cut. The sender goes back to that packet, and not to the last acknowledged one, as
 those between may still be on their way: headers overtake data. Whatever follows a packet that was
 cut is sent again, too (go-back-N). If a notice is lost, or a header, probes find the gap.
+
+Senders that answered each notice by a window would keep a path full of headers, for which data
+waits, and all of it would be cut again and again. So a packet that is cut again is followed by half
+as many, down to none, until there is progress. Where the network duplicates packets, each copy is
+cut by itself and has more sent, so a sender answers only so many notices without progress.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from ringleaf.hosts.rc.queue import is_owing, offer, owe
 from ringleaf.hosts.rc.sender import write_head
 from ringleaf.hosts.rc.state import (
     ACKED_PSN,
+    ALLOWED,
     ANSWERS_AT,
     CONTROL_AT,
     CUT_PSN,
@@ -31,6 +37,8 @@ from ringleaf.hosts.rc.state import (
     PROBES,
     PROBING,
     REQUEST_WORDS,
+    RETRIES,
+    RETRY_END,
     RING,
     SENDS_CURRENT,
     SENDS_END,
@@ -53,6 +61,7 @@ from ringleaf.hosts.rc.wire import (
     telemetry_bytes,
 )
 
+MOST_RETRIES = 32  # of a packet by notices, without any progress; then a probe leads to the next
 MOST_TOLD = 1 << 16  # packets that one notice tells to have been cut
 
 
@@ -113,6 +122,16 @@ def go_back_to(qp: Qp, psn: int) -> None:
 
 
 @inline
+def halve_retry(qp: Qp) -> None:
+    """Let half as many packets as before go out from the one that was cut again, at least it."""
+    state = qp.state
+    psn = state[NAKED_PSN]
+    packets = min(state[RETRY_END] - psn, state[ALLOWED])
+    state[RETRY_END] = psn + max(1, packets // 2)
+    state[RETRIES] += 1
+
+
+@inline
 def receive_cut_notice(
     arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_ps: int
 ) -> None:
@@ -120,8 +139,14 @@ def receive_cut_notice(
     state = qp.state
     psn = full_number(get24(head, PSN_AT), state[ACKED_PSN])
     state[UNANSWERED] = 0
-    goes_back = head[SYNDROME_AT] > 0 and state[ACKED_PSN] <= psn < state[NEXT_PSN]
+    goes_back = (
+        head[SYNDROME_AT] > 0
+        and state[ACKED_PSN] <= psn < state[NEXT_PSN]
+        and state[RETRIES] < MOST_RETRIES
+    )
     if goes_back:
+        if psn == state[NAKED_PSN]:
+            halve_retry(qp)
         go_back_to(qp, psn)
     losses = 1 if goes_back else 0
     if state[CONTROL_AT] and arena.words[state[CONTROL_AT] + COUNTS_CUTS]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from dataclasses import replace
 from random import Random
+from threading import Event
 
 import pytest
 from hypothesis import given, settings
@@ -158,6 +160,28 @@ def test_what_is_wrong_is_told_with_the_command_that_repeats_it(
     assert "again: python -m bench.soak --seed 5 --case 0" in printed
     assert tally.bad == [0, 1]
     assert "2 cases, 4 runs" in tally.line()
+
+
+def test_a_case_that_takes_long_is_named_while_it_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    named = Event()
+    written: list[str] = []
+
+    def write(text: str) -> int:
+        written.append(text)
+        named.set()
+        return len(text)
+
+    def run_long(_case: object) -> list[tuple[str, str, str]]:
+        assert named.wait(60)
+        return [("ok", "ring", "")]
+
+    monkeypatch.setattr(sys.stderr, "write", write)
+    monkeypatch.setattr(command, "LATE_S", 0.01)
+    monkeypatch.setattr(command, "try_plain", run_long)
+    assert command.try_number(5, 7) == [("ok", "ring", "")]
+    assert written == ["case 7: not over after 0.01 s: python -m bench.soak --seed 5 --case 7\n"]
 
 
 def die_in_case_2(_seed: int, number: int) -> list[tuple[str, str, str]]:

@@ -78,6 +78,50 @@ def test_a_notice_leads_back_to_the_message_of_the_cut_packet() -> None:
         ]  # fmt: skip
 
 
+def test_a_packet_that_is_cut_again_is_followed_by_half_as_many() -> None:
+    """Of eight packets the third is cut; what is acknowledged ends the caution."""
+    agent = Agent(window=7)
+    agent.qp().state[q.LIMIT] = 9
+    agent.post(8 * MTU)
+    state = agent.qp().state
+
+    def sent_after_notice(psn: int) -> list[int]:
+        head = head_of(psn, 1, 1, opcode=wire.CUT)
+        trimming.receive_cut_notice(agent.arena, agent.at, 0, agent.qp(), head, 50)
+        return sent()
+
+    def sent() -> list[int]:
+        return [int.from_bytes(each[wire.PSN_AT :][:3]) for each in iter(agent.send, b"")]
+
+    assert sent() == [0, 1, 2, 3, 4, 5, 6]
+    assert sent_after_notice(2) == [2, 3, 4, 5, 6]
+    assert sent_after_notice(2) == [2, 3, 4]
+    for _ in range(3):
+        assert sent_after_notice(2) == [2]
+    agent.answer(1, wire.ACK)
+    assert sent() == [3, 4, 5, 6, 7]
+    assert sent_after_notice(2) == [2, 3, 4]
+    assert state[q.RETRIES] == 1
+
+
+def test_a_packet_that_is_cut_too_often_waits_for_a_probe() -> None:
+    """Its notices may be copies, each of which would have it sent again."""
+    agent = Agent(window=3)
+    agent.qp().state[q.LIMIT] = 9
+    agent.post(3 * MTU)
+    for _ in range(3):
+        agent.send()
+    head = head_of(1, 1, 1, opcode=wire.CUT)
+    sent = 0
+    for _ in range(100):
+        trimming.receive_cut_notice(agent.arena, agent.at, 0, agent.qp(), head, 50)
+        sent += sum(1 for _ in iter(agent.send, b""))
+    assert sent == 2 + trimming.MOST_RETRIES
+    agent.qp().state[q.PROBES] = 1
+    agent.answer(0, wire.SEQUENCE_NAK)
+    assert sum(1 for _ in iter(agent.send, b"")) == 2, "the first, and the one that was cut"
+
+
 @pytest.mark.parametrize(("counts", "losses"), [(0, 1), (1, 3)])
 def test_controllers_hear_of_a_loss_or_of_each_cut_packet(
     counts: int, losses: int, plain_address: Address

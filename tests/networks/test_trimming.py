@@ -100,6 +100,20 @@ def test_headers_have_room_of_their_own_and_no_more() -> None:
     assert result.peak_queue_bytes <= 30_000 + 60
 
 
+def test_copies_of_cut_packets_do_not_keep_data_from_the_path() -> None:
+    """Or each has another one sent, and headers, which go first, fill the path for ever."""
+    topology = build("leafspine,leaves=2,spines=1,hosts=1,node=dgx1,rate=400G")
+    options = NetworkOptions(mtu_bytes=1024, queue_bytes=16_000, trim_bytes=1_000, duplicate=0.1)
+    network = VirtualNetwork(topology, options, seed=119_100)
+    schedule = ALGORITHMS["allpairs"].build(16, size_bytes=45_056)
+    arrays = network.arrays(11_264, INT32, schedule)
+    for array in arrays:
+        array[:] = np.arange(11_264)
+    result = network.run(schedule, arrays)
+    assert result.trims > 1_000
+    assert all(np.array_equal(array, 16 * np.arange(11_264)) for array in arrays)
+
+
 def test_queues_that_are_never_full_cut_nothing() -> None:
     plain, _ = run(20_000, cc="dctcp")
     trimming, _ = run(20_000, cc="dctcp", trim_bytes=1 << 16)
