@@ -38,6 +38,7 @@ HOST_FREE_PS = 9  # when the host's processor has done the messages it has; of o
 NUMBER = 10  # among all agents of the network
 PAUSED = 11  # a bit per class that priority flow control has paused; agents may heed it
 CORRUPTED = 12  # packets that were discarded, as their checksum was wrong
+REPATHS = 13  # times that a connection took another path, as nothing got through
 AGENT_WORDS = 16  # an agent's own words start here
 
 # Completion ring: count, capacity, then rows of COMPLETION_WORDS.

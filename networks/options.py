@@ -55,6 +55,7 @@ class NetworkOptions:
     pfc: Pausing | None = None  # when switches pause those that send to them
     faults: Sequence[NetworkFault] = ()  # of every run
     reroute_ps: int | None = None  # until switches have routes around links that are down
+    repath: int | None = None  # probes in vain after which connections take other paths, by ECMP
     circuits: CircuitSettings | None = None  # who sets circuits up, and in what times
     planned: Planned = field(default_factory=Planned)  # of what is played, before circuits are up
     loss: float = 0.0  # probabilities, per packet and link
@@ -96,6 +97,12 @@ class NetworkOptions:
         if self.record is not None:
             check_recorded(self.faults, reroutes=self.reroute_ps is not None)
         self._check_circuits()
+        if self.repath is not None and not self.ecmp:
+            raise ConfigError(f"options: repath leads elsewhere by ecmp alone, got {self.repath}")
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        """Check that numbers are in their ranges."""
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")
@@ -107,6 +114,7 @@ class NetworkOptions:
             "trees",
             "ahead_bytes",
             "trim_bytes",
+            "repath",
             "threads",
         )
         for name in positive:

@@ -182,6 +182,7 @@ class RunResult:
     """In place of notes, if a run went by classes of ranks that receive one message in each step:
     when each class had them, (steps, classes)."""
     corrupted: int = 0  # packets that receivers discarded, as a bit was wrong
+    repaths: int = 0  # times that a connection took another path, as nothing got through
     refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
     trims: int = 0  # packets that found a queue full, and went on without their payload

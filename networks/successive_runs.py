@@ -40,6 +40,7 @@ def in_turn(results: Sequence[RunResult], rows: Sequence[int]) -> RunResult:
         drops=sum(each.drops for each in results),
         lost=sum(each.lost for each in results),
         corrupted=sum(each.corrupted for each in results),
+        repaths=sum(each.repaths for each in results),
         overflows=sum(each.overflows for each in results),
         drop_counts=[drop for each in results for drop in each.drop_counts],
         link_bytes={

@@ -1,4 +1,4 @@
-"""Packets held back, trimmed or found damaged, and circuits, for every workload's reports."""
+"""Packets held back, trimmed, damaged or led elsewhere, and circuits, for every workload."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Counted(Protocol):
         pauses: Times that a port asked the other end to pause a class.
         trims: Packets that found a queue full, and went on without their payload.
         corrupted: Packets that receivers discarded, as a bit was wrong.
+        repaths: Times that a connection took another path, as nothing got through.
         drops: Packets that found a queue full.
         changes: Changes of circuits.
         dark_ps: The time in which circuits were not up because of them.
@@ -36,6 +37,10 @@ class Counted(Protocol):
     @property
     def corrupted(self) -> int:
         """Return the packets that receivers discarded, as a bit was wrong."""
+
+    @property
+    def repaths(self) -> int:
+        """Return the times that a connection took another path, as nothing got through."""
 
     @property
     def drops(self) -> int:
@@ -63,7 +68,7 @@ class Counted(Protocol):
 
 
 def tell(where: str, counted: Counted) -> Iterator[str]:
-    """Yield a line for each thing that is only because of PFC, trimming, damage or circuits.
+    """Yield a line for each thing that is only because of PFC, trimming, faults or circuits.
 
     Args:
         where: The run, as the line begins with it.
@@ -78,6 +83,9 @@ def tell(where: str, counted: Counted) -> Iterator[str]:
         was = "was" if counted.corrupted == 1 else "were"
         count = format_count(counted.corrupted, "packet")
         yield f"{where}: {count} with a wrong bit {was} discarded by receivers"
+    if counted.repaths:
+        times = format_count(counted.repaths, "time")
+        yield f"{where}: connections took another path {times}, as nothing got through"
     values = (getattr(counted, name) for name in circuit_counts.NAMES)
     yield from (f"{where}: {phrase}" for phrase in circuit_counts.tell(*values))
 

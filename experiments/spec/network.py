@@ -193,6 +193,12 @@ class NetworkSpec(Checked):
         flags="--reroute",
         name="reroute",
     )
+    repath: kinds.AnyCount = option(
+        "",
+        "Probes without an answer after which a host gives a connection another UDP source port, "
+        "so that ECMP leads it elsewhere: 1; needs routes=ecmp; default: it never does",
+        flags="--repath",
+    )
     circuits: kinds.AnyCircuits = option(
         "",
         "Controller that sets up the circuits of topo=circuits, and its times: "
@@ -433,6 +439,7 @@ class NetworkSpec(Checked):
         if self.net == FLOW:
             check_flow(values | {"faults": self.network_faults}, where)
         self._check_circuits(where)
+        self._check_repath(where)
         return self
 
     @property
@@ -477,6 +484,14 @@ class NetworkSpec(Checked):
                 raise ConfigError(
                     f"{where}circuits: can't go with {option}, {got}; leave out either of them"
                 )
+
+    def _check_repath(self, where: str) -> None:
+        """Check that another source port may lead elsewhere."""
+        if self.repath is not None and self.routes != "ecmp":
+            raise ConfigError(
+                f"{where}repath: other source ports lead elsewhere by ECMP alone, got repath="
+                f"{self.repath} and routes={self.routes}; take routes=ecmp"
+            )
 
     def _check_gradients(self, where: str) -> None:
         """Check that routes that are solved for a job are for one job with servers."""

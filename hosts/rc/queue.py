@@ -28,6 +28,7 @@ from ringleaf.hosts.rc.state import (
     PRIORITY,
     PROBING,
     QUIET_PS,
+    REPATH_AFTER,
     RETRY_END,
     SENDERS_AT,
     SENDS_CURRENT,
@@ -36,6 +37,9 @@ from ringleaf.hosts.rc.state import (
     UNANSWERED,
     Qp,
 )
+
+PATHS = 32
+"""Paths that are tried before timeouts back off."""
 
 
 @inline
@@ -124,11 +128,13 @@ def owe(arena: Arena, at: int, number: int, qp: Qp, syndrome: int) -> None:
 def await_answer(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
     """Set the deadline to a timeout from now, doubled for each probe without answer.
 
-    The network's quiet time is added once, and not doubled.
+    Those that lead to other paths are not counted up to a number of paths, as what is lost on one
+    says little about the next. The network's quiet time is added once, and not doubled.
     """
+    in_vain = max(qp.state[UNANSWERED] - PATHS * arena.words[at + REPATH_AFTER], 0)
     most_ps = LONGEST_TIMEOUT * arena.words[at + MIN_TIMEOUT_PS]
     # Shifts are bounded, as 64 bits would overflow long before.
-    backed_off_ps = qp.state[TIMEOUT_PS] << min(qp.state[UNANSWERED], 16)
+    backed_off_ps = qp.state[TIMEOUT_PS] << min(in_vain, 16)
     timeout_ps = min(backed_off_ps, longest_gap_ps(arena, at, qp), most_ps)
     set_deadline(arena, at, qp, now_ps + arena.words[at + QUIET_PS] + timeout_ps)
 

@@ -14,6 +14,7 @@ from ringleaf.hosts.fifo import fifo_pop, fifo_push, open_fifo
 from ringleaf.hosts.rc.congestion import count_mark, keep_telemetry, telemetry_room, write_notices
 from ringleaf.hosts.rc.landing import ASKED, choose_landing, land_packet
 from ringleaf.hosts.rc.queue import is_owing, owe
+from ringleaf.hosts.rc.repathing import repath_if_asked_again
 from ringleaf.hosts.rc.sender import write_head
 from ringleaf.hosts.rc.state import (
     ADVERTISED,
@@ -195,6 +196,7 @@ def place(arena: Arena, at: int, qp: Qp, view: Packet, opcode: int) -> bool:
 def receive_probe(arena: Arena, at: int, number: int, qp: Qp, head: Bytes) -> None:
     """Report how far the QP has come: packets sent before the probe and not here have been lost."""
     state = qp.state
+    repath_if_asked_again(arena, at, qp)
     if full_number(get24(head, PSN_AT), state[EXPECTED_PSN]) < state[EXPECTED_PSN]:
         owe(arena, at, number, qp, ACK)
     elif state[RECEIVES_FIRST] == state[RECEIVES_END]:

@@ -44,6 +44,7 @@ from ringleaf.hosts.rc.congestion import (
     telemetry_room,
 )
 from ringleaf.hosts.rc.queue import await_answer, longest_gap_ps, offer, sendable, set_deadline
+from ringleaf.hosts.rc.repathing import repath_if_unanswered
 from ringleaf.hosts.rc.state import (
     ACK_EVERY,
     ACKED_PSN,
@@ -222,6 +223,7 @@ def make_data(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> int:
 def make_probe(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     """Return a packet that asks whether all before it has arrived, and for credit."""
     state = qp.state
+    repath_if_unanswered(arena, at, qp)
     packet = allocate_packet(arena)
     # A probe has the PSN of the packet sent last before it, so the receiver sees whether that one
     # is missing. It takes no PSN of its own, so a lost one leaves no gap.

@@ -55,8 +55,9 @@ LEVELS = AGENT_WORDS + 13  # a bit per priority: whether its fifo of senders has
 TURN = AGENT_WORDS + 14  # the queue pair after the last that sent at a shared rate
 TAKES_CUTS = AGENT_WORDS + 15  # 1: packets without their data are asked for at once
 QUIET_PS = AGENT_WORDS + 16  # for which the network may answer nothing; each deadline allows for it
-SENDERS_AT = AGENT_WORDS + 17  # per priority, a fifo of QPs that may have data to send
-OWN_WORDS = 17 + PRIORITIES * FIFO_WORDS
+REPATH_AFTER = AGENT_WORDS + 17  # probes in vain after which QPs take other paths; 0: they don't
+SENDERS_AT = AGENT_WORDS + 18  # per priority, a fifo of QPs that may have data to send
+OWN_WORDS = 18 + PRIORITIES * FIFO_WORDS
 
 # A QP's words, by lines of the cache: what each message needs to be sent, to be received, and to be
 # let go comes first.
@@ -102,7 +103,9 @@ NAKED_PSN = 38  # the PSN that a NAK has last asked for
 UNANSWERED = 39  # probes sent since the last answer of any kind
 WANTS_CUT = 40  # 1: the sender is yet to be asked for CUT_PSN
 RETRIES = 41  # how often NAKED_PSN has been cut again, without any progress
-CUT_PSN = 42  # the first packet that came without its data; below EXPECTED_PSN: none is missing
+PROBED_PSN = 42  # the packet that was expected when the last probe came, or -1
+PROBED = 43  # probes that have come since then
+CUT_PSN = 44  # the first packet that came without its data; below EXPECTED_PSN: none is missing
 QP_WORDS = 48
 
 RING = 256  # work requests per QP and direction
@@ -138,6 +141,7 @@ def make_rc(
     quiet_ps: int = 0,
     has_data: bool = True,
     takes_cuts: bool = False,
+    repath_after: int = 0,
     udp_port: int = UDP_PORT,
 ) -> int:
     """Return the offset of an rc agent without queue pairs; `add_qps` makes them.
@@ -153,6 +157,8 @@ def make_rc(
         quiet_ps: Time for which the network may answer nothing although nothing is lost.
         has_data: Whether messages that arrive are written to memory.
         takes_cuts: Whether packets that switches have cut are asked for again at once.
+        repath_after: Probes without an answer after which a queue pair takes another UDP source
+            port, so that ECMP leads it elsewhere; 0: it never does.
         udp_port: The port that it sends to and is sent to; its peers have the same.
 
     Raises:
@@ -165,7 +171,7 @@ def make_rc(
     words[at + MTU], words[at + WINDOW] = mtu, window
     words[at + HAS_DATA], words[at + TAKES_CUTS] = has_data, takes_cuts
     words[at + MIN_TIMEOUT_PS], words[at + RNR_WAIT_PS] = min_timeout_ps, rnr_wait_ps
-    words[at + QUIET_PS] = quiet_ps
+    words[at + QUIET_PS], words[at + REPATH_AFTER] = quiet_ps, repath_after
     return at
 
 
@@ -230,7 +236,7 @@ def connect_qps(store: Store, ends: Sequence[QpEnd]) -> None:
     states[:, TEMPLATE_AT] = heads_at + places * TEMPLATE_BYTES
     states[:, SENDS_AT] = rings_at + 2 * places * RING * REQUEST_WORDS
     states[:, RECEIVES_AT] = states[:, SENDS_AT] + RING * REQUEST_WORDS
-    states[:, [SYNDROME, TIMED_PSN, NAKED_PSN, CUT_PSN]] = -1
+    states[:, [SYNDROME, TIMED_PSN, NAKED_PSN, CUT_PSN, PROBED_PSN]] = -1
     states[:, DEADLINE_PS] = FOREVER_PS
     states[:, RETRY_END] = NO_LIMIT
     states[:, TIMEOUT_PS] = 2 * words[agents + MIN_TIMEOUT_PS]

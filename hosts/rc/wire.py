@@ -8,6 +8,8 @@ from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.core.headers import UDP_LENGTH_AT, UDP_PAYLOAD_AT, get16
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 
+SOURCE_PORT_LOW = 0xC000  # RoCEv2 senders use the dynamic range
+SOURCE_PORTS = 0x4000
 UDP_PORT = 4791
 DEFAULT_PARTITION = 0xFFFF
 FULL_MEMBER = 0x8000  # the bit of a partition key above the partition's number (10.9.2)

@@ -15,6 +15,7 @@ from ringleaf.core.units import serialize_ps
 from ringleaf.hosts import rc
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.hosts.plan import PeerMessages
+from ringleaf.hosts.rc.wire import SOURCE_PORT_LOW, SOURCE_PORTS
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.addresses import ipv4, mac
@@ -22,8 +23,6 @@ from ringleaf.topologies.graph import attachment, directions, hosts, index, link
 from ringleaf.topologies.route_table import RouteTable
 from ringleaf.topologies.routing import path, routes
 
-FIRST_SOURCE_PORT = 0xC000  # RoCEv2 senders use the dynamic range
-SOURCE_PORTS = 0x4000
 FRAME_OVERHEAD_BYTES = rc.PACKET_OVERHEAD_BYTES + LINE_OVERHEAD_BYTES
 MAX_WINDOW = 1 << 14
 
@@ -117,6 +116,7 @@ class Connections:
             quiet_ps=options.circuits.quiet_ps if options.circuits else 0,
             has_data=options.has_data,
             takes_cuts=options.trim_bytes is not None,
+            repath_after=options.repath or 0,
             udp_port=self._udp_port,
         )
 
@@ -278,7 +278,7 @@ class Connections:
             peer_qp=self._qps[peer][back],
             macs=(self._macs[host], self._macs[peer]),
             addresses=(self._addresses[host], self._addresses[peer]),
-            source_port=FIRST_SOURCE_PORT + (host * 131 + number) % SOURCE_PORTS,
+            source_port=SOURCE_PORT_LOW + (host * 131 + number) % SOURCE_PORTS,
             partition=self._partitions[flow.group],
             window=self._window(rate_bps),
         )

@@ -23,6 +23,7 @@ PACKETS_ONLY: Mapping[str, tuple[str, object]] = MappingProxyType(
         "duplicate": ("no fluid model covers packets that come twice", 0),
         "reorder": ("no fluid model covers packets that come late", 0),
         "trim_bytes": ("no fluid model covers trimming", None),
+        "repath": ("flows have no probes, and no hash", None),
         "pfc": ("no fluid model covers priority flow control", None),
         "cc": ("no fluid model covers windows that change", "fixed"),
         "discipline": ("no fluid model covers this queueing discipline", "strict"),

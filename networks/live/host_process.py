@@ -26,7 +26,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store
 from ringleaf.core.units import PS_PER_MS, PS_PER_NS, format_count
 from ringleaf.errors import BackendError
-from ringleaf.hosts.agent import CORRUPTED, PROGRESS, REFUSALS, RETRANSMISSIONS
+from ringleaf.hosts.agent import CORRUPTED, PROGRESS, REFUSALS, REPATHS, RETRANSMISSIONS
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.execution import Execution, Wake
 from ringleaf.networks.endpoints.operation import CollectiveOperation
@@ -214,6 +214,7 @@ class Host:
             "retransmissions": self._sum(RETRANSMISSIONS),
             "refusals": self._sum(REFUSALS),
             "corrupted": self._sum(CORRUPTED),
+            "repaths": self._sum(REPATHS),
             "tx_line_bytes": int(own[s.TX_BYTES]),
             "lost": int(own[s.LOST]),
             "packet_hops": int(net.state[s.HOPS]),

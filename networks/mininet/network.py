@@ -459,6 +459,7 @@ def summarise(
         wall_s=wall_s,
         refusals=total("refusals"),
         corrupted=total("corrupted"),
+        repaths=total("repaths"),
         pauses=sum(port.get("pauses", 0) for port in ports),
         overflows=overflows,
         usage=usage,

@@ -13,7 +13,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store
 from ringleaf.core.disciplines import CLASSES
 from ringleaf.core.units import PS_PER_NS
-from ringleaf.hosts.agent import CORRUPTED, REFUSALS, RETRANSMISSIONS
+from ringleaf.hosts.agent import CORRUPTED, REFUSALS, REPATHS, RETRANSMISSIONS
 from ringleaf.networks.outcome import Direction, Drop, RunResult
 from ringleaf.networks.virtual.drops import clear_drops, read_drops
 from ringleaf.networks.virtual.state import NetworkState, open_network
@@ -67,6 +67,7 @@ class Meter:
         return {
             "retransmissions": int(words[net.agents[:, s.AGENT_AT] + RETRANSMISSIONS].sum()),
             "refusals": int(words[net.agents[:, s.AGENT_AT] + REFUSALS].sum()),
+            "repaths": int(words[net.agents[:, s.AGENT_AT] + REPATHS].sum()),
             "corrupted": int(words[net.agents[:, s.AGENT_AT] + CORRUPTED].sum()),
             "drops": int(self._queues(net)[:, DROPPED].sum()),
             "trims": int(self._queues(net)[:, TRIMMED].sum()),

@@ -167,14 +167,14 @@ def test_what_specs_and_networks_both_have_is_passed_on() -> None:
         **{"trees": "2", "loss": "1%", "duplicate": "2%", "reorder": "3%", "threads": "2"},
         **{"queue": "64K", "trim": "32K", "message_overhead": "1ns", "lanes": "64"},
         **{"cross_traffic": "x.pcap", "program": "tensorexpress", "routes": "ecmp"},
-        **{"faults": "s0 down at 5us for 1us", "reroute": "9us"},
+        **{"faults": "s0 down at 5us for 1us", "reroute": "9us", "repath": "3"},
     }
     spec, usual = NetworkSpec.read(typed), NetworkOptions()
     options = common_options(spec)
     circuits = NetworkSpec.read({"topo": "circuits", "circuits": "cthrough"})
 
     passed = {name for name in NetworkSpec.model_fields if hasattr(options, name)} - {"record"}
-    assert len(passed) == 20
+    assert len(passed) == 21
     for name in passed - {"pfc", "circuits"}:  # which can't go with trim and queue, nor reroute
         assert getattr(options, name) == getattr(spec, name) != getattr(usual, name), name
     assert common_options(circuits).circuits == circuits.circuits is not None

@@ -45,7 +45,7 @@ LIVE = {
     *("mtu_bytes", "window", "ecmp", "queue_bytes", "discipline", "cc", "ecn", "loss", "system"),
     *("lanes", "slots", "switch_entries", "program", "programs", "assigned", "ina_cc"),
     *("allocator", "trees", "servers", "capture", "record", "ahead_bytes", "faults", "reroute_ps"),
-    *("circuits", "planned"),
+    *("circuits", "planned", "repath"),
 }
 """The options that live networks carry out."""
 

@@ -596,6 +596,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             pauses=outcome.pauses,
             trims=outcome.trims,
             corrupted=outcome.corrupted,
+            repaths=outcome.repaths,
             **circuit_counts.counts_of(outcome),
             **tree_counts.counts_of(outcome, self._detect_ps),
             lost=outcome.lost,

@@ -58,6 +58,7 @@ def summarise(
         pauses=outcome.pauses,
         trims=outcome.trims,
         corrupted=outcome.corrupted,
+        repaths=outcome.repaths,
         **circuit_counts.counts_of(outcome),
         packet_hops=outcome.packet_hops,
         peak_queue_bytes=outcome.peak_queue_bytes,

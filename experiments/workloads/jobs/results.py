@@ -78,6 +78,7 @@ class JobRow:
     pauses: int = 0  # of the case: times that a port asked the other end to pause a class
     trims: int = 0  # of the case: packets that went on without their payload
     corrupted: int = 0  # of the case: packets that receivers discarded, as a bit was wrong
+    repaths: int = 0  # of the case: times that a connection took another path
     within_percent: float | None = None  # of flows: what the times may be wrong by, if known
     outside: str = ""  # of flows: why it is not known what the times may be wrong by
     changes: int = 0  # of the case: of circuits

@@ -83,6 +83,7 @@ def summarise(
             pauses=outcome.pauses,
             trims=outcome.trims,
             corrupted=outcome.corrupted,
+            repaths=outcome.repaths,
             **circuit_counts.counts_of(outcome),
             **tree_counts.counts_of(outcome, detect_ps),
             peak_queue_bytes=outcome.peak_queue_bytes or (None if is_live else 0),
