@@ -44,7 +44,7 @@ PARTS = {
     "packets, of which bounds are": ("mtu", "lanes", "slots", "cc", "message_overhead"),
     "time that is added to a run, never taken off": (
         *("loss", "duplicate", "reorder", "window", "ina_cc", "ecn", "queue", "trim", "pfc"),
-        *("discipline", "cross_traffic", "control", "faults", "reroute", "circuits"),
+        *("discipline", "cross_traffic", "control", "faults", "reroute", "repath", "circuits"),
     ),
     "the process's own time and memory, which estimates count": ("skip", "explain", "threads"),
     "another network or program, or files only": (
