@@ -53,8 +53,10 @@ def repath_if_unanswered(arena: Arena, at: int, qp: Qp) -> None:
 def repath_if_asked_again(arena: Arena, at: int, qp: Qp) -> None:
     """Take another path if more probes than are waited for have come, and nothing else."""
     state, after = qp.state, arena.words[at + REPATH_AFTER]
+    if after == 0:
+        return
     if state[PROBED_PSN] != state[EXPECTED_PSN]:
         state[PROBED_PSN], state[PROBED] = state[EXPECTED_PSN], 0
     state[PROBED] += 1
-    if after > 0 and state[PROBED] > 1 and (state[PROBED] - 1) % after == 0:
+    if state[PROBED] > 1 and (state[PROBED] - 1) % after == 0:
         repath(arena, at, qp)

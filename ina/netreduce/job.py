@@ -13,6 +13,7 @@ from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import AGENT_WORDS, HostAgent
+from ringleaf.hosts.rc.wire import SOURCE_PORT_LOW, SOURCE_PORTS
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.netreduce.control import Connection, entities, window_of
 from ringleaf.ina.netreduce.state import RC, TENSORS, join_ring, make_worker
@@ -24,8 +25,6 @@ from ringleaf.ina.systems import JobRequest
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import index
 from ringleaf.topologies.trees import aggregation_tree
-
-SOURCE_PORT = 0xC000  # RoCEv2 senders use the dynamic range
 
 
 def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
@@ -85,7 +84,7 @@ def _connect(
     for place, host in enumerate(hosts):
         after = (place + 1) % len(hosts)
         names = host, hosts[after]
-        source_port = SOURCE_PORT + (131 * place + request.number) % 0x4000
+        source_port = SOURCE_PORT_LOW + (131 * place + request.number) % SOURCE_PORTS
         for (here, there), numbers in (
             ((place, after), (TO_NEXT, FROM_PREVIOUS)),
             ((after, place), (FROM_PREVIOUS, TO_NEXT)),
