@@ -275,8 +275,9 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
     if 0 <= state[TIMED_PSN] < before_psn:
         take_sample(arena, at, qp, now_ps)
     state[ACKED_PSN] = before_psn
-    state[RETRY_END] = NO_LIMIT
-    state[RETRIES] = 0
+    if state[RETRY_END] < NO_LIMIT:  # else RETRIES, in a line of the cache of its own, is 0
+        state[RETRY_END] = NO_LIMIT
+        state[RETRIES] = 0
     state[PROBES] = state[PROBING] = 0
     arena.words[at + PROGRESS] += 1
     mtu = arena.words[at + MTU]
