@@ -299,7 +299,15 @@ def draw_options(random: Random) -> dict[str, str]:
         given = {name: value for name, value in given.items() if name not in ("queue", "trim")}
     if given.get("compress", INTEGERS_TOO) != INTEGERS_TOO:
         given.pop("dtype", None)
+    given |= _draw_repath(given, random)
     return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
+
+
+def _draw_repath(given: Mapping[str, str], random: Random) -> dict[str, str]:
+    """Return after how many probes in vain connections take other paths, where ECMP has others."""
+    if given.get("routes") != "ecmp" or random.random() < 0.3:
+        return {}
+    return {"repath": random.choice(("1", "2", "5"))}
 
 
 def draw_circuits(
@@ -362,6 +370,9 @@ def draw_typed_faults(
     found = {"faults": typed}
     if may_reroute(given) and random.random() < 0.6:
         found["reroute"] = random.choice(("0", "1us", "20us", "200us"))
+    if "routes" not in given and random.random() < 0.3:
+        found["routes"] = "ecmp"
+        found |= _draw_repath(found, random)
     return found
 
 
@@ -469,10 +480,14 @@ def simpler_trouble(trouble: Disturbances) -> list[Disturbances]:
     return [each for each in dict.fromkeys(fewer) if each != trouble]
 
 
+_NEEDS = {"routes": "repath"}
+"""Options without which others are refused."""
+
+
 def simpler_options(given: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the options with one left out, or on a small topology."""
     found = [
-        {key: value for key, value in given.items() if key != name}
+        {key: value for key, value in given.items() if key not in (name, _NEEDS.get(name))}
         for name in given
         if name not in ("topo", "algo", "size", "seed")
     ]

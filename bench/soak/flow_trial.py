@@ -20,7 +20,7 @@ from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 
 PACKETS_ALONE = (
     *("loss", "duplicate", "reorder", "cc", "discipline", "trim", "pfc", "program"),
-    *("faults", "reroute"),
+    *("faults", "reroute", "repath"),
 )
 """Options that flows have no form for, or have others of, and that cases go without."""
 
