@@ -279,6 +279,21 @@ def _check_apart(faults: Sequence[NetworkFault], graph: nx.Graph[str]) -> None:
                 )
 
 
+def lost_hosts(faults: Sequence[NetworkFault], graph: nx.Graph[str]) -> dict[str, int]:
+    """Return when hosts are lost: those of which all links go down, and do not come back."""
+    down_ps: dict[frozenset[str], int] = {}
+    for fault in faults:
+        if fault.kind == DOWN and fault.lasting_ps is None:
+            for ends in links_of(graph, fault.place):
+                down_ps[frozenset(ends)] = fault.at_ps
+    lost = {}
+    for host in hosts(graph):
+        own = [frozenset((host, peer)) for peer in graph[host]]
+        if down_ps.keys() >= set(own):
+            lost[host] = max(down_ps[each] for each in own)
+    return lost
+
+
 def links_of(graph: nx.Graph[str], place: str) -> list[Direction]:
     """Return the links of a place, by their ends: a link's one, or all of a node's.
 

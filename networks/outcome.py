@@ -147,6 +147,11 @@ class TreeRebuilt(NamedTuple):
     at_ps: int  # when switches and workers were told
     resumed_ps: int | None  # when all workers had a result again; None: the run was over before
 
+    def later(self, by_ps: int) -> TreeRebuilt:
+        """Return the same in a run that began so much earlier."""
+        resumed_ps = None if self.resumed_ps is None else self.resumed_ps + by_ps
+        return TreeRebuilt(self.at_ps + by_ps, resumed_ps)
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
@@ -191,3 +196,4 @@ class RunResult:
     drop_counts: list[Drop] = field(default_factory=list)  # `drops` by queue and source
     circuits: CircuitUse | None = None  # if a controller sets circuits up
     rebuilt: tuple[TreeRebuilt, ...] = ()  # trees of aggregation, if some were
+    gave_up: bool = False  # whether it ended at a time that was set, before ranks had results

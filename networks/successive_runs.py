@@ -42,6 +42,8 @@ def in_turn(results: Sequence[RunResult], rows: Sequence[int]) -> RunResult:
         corrupted=sum(each.corrupted for each in results),
         repaths=sum(each.repaths for each in results),
         overflows=sum(each.overflows for each in results),
+        trims=sum(each.trims for each in results),
+        pauses=sum(each.pauses for each in results),
         drop_counts=[drop for each in results for drop in each.drop_counts],
         link_bytes={
             name: sum(each.link_bytes.get(name, 0) for each in results) for name in last.link_bytes
@@ -60,6 +62,11 @@ def in_turn(results: Sequence[RunResult], rows: Sequence[int]) -> RunResult:
             for note in _later(each.notes, start_ps, row)
         ],
         left_out=sum(each.left_out for each in results),
+        rebuilt=tuple(
+            tree.later(start_ps)
+            for each, start_ps in zip(results, starts_ps, strict=True)
+            for tree in each.rebuilt
+        ),
         usage=_usage([each.usage for each in results if each.usage is not None]),
     )
 

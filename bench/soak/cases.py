@@ -13,7 +13,7 @@ from random import Random
 
 import networkx as nx
 
-from bench.soak.fault_draws import KINDS, draw_faults
+from bench.soak.fault_draws import KINDS, draw_faults, draw_losses
 from bench.soak.members import (
     OTHER_CONTROLLERS,
     by_hosts,
@@ -268,6 +268,7 @@ def draw(seed: int, number: int) -> SoakCase:
         trouble = with_damage(trouble, given, random)
     if not trouble:
         given |= draw_typed_faults(given, random, aggregates=kind == "switches")
+        given |= _draw_shrink(given, kind, random)
     return SoakCase(number, given | detection(trouble), trouble)
 
 
@@ -308,6 +309,14 @@ def _draw_repath(given: Mapping[str, str], random: Random) -> dict[str, str]:
     if given.get("routes") != "ecmp" or random.random() < 0.3:
         return {}
     return {"repath": random.choice(("1", "2", "5"))}
+
+
+def _draw_shrink(given: Mapping[str, str], kind: str, random: Random) -> dict[str, str]:
+    """Return hosts that are lost, and when others go on without them, for a share of cases."""
+    if kind == "methods" or "circuits" in given or random.random() < 0.85:
+        return {}
+    losses = draw_losses(given["topo"], random)
+    return {"faults": losses, "shrink": random.choice(("0", "1us", "20us", "300us"))}
 
 
 def draw_circuits(

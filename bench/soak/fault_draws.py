@@ -62,6 +62,18 @@ def draw_faults(
     return ", ".join(faults)
 
 
+def draw_losses(topo: str, random: Random) -> str:
+    """Return faults of some hosts, each of which is lost for good."""
+    names = hosts(build(topo))
+    lost = random.sample(names, random.randint(1, min(MOST_FAULTS, max(len(names) - 2, 1))))
+    times_us = (random.randint(0, random.choice(LATEST_US)) for _ in lost)
+    faults = (
+        NetworkFault(host, DOWN, 0, at_us * PS_PER_US)
+        for host, at_us in zip(lost, times_us, strict=True)
+    )
+    return ", ".join(map(str, faults))
+
+
 def _draw_fault(place: str, kind: str, random: Random, *, lasting: bool) -> NetworkFault:
     value: float = 0
     if kind == RATE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from bench.soak.fault_draws import draw_faults
+from bench.soak.fault_draws import draw_faults, draw_losses
 from bench.soak.trial import cut_off_by
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.faults import DOWN, RATE
@@ -50,7 +50,10 @@ def flow_options(
     if random.random() < FAULTS_SHARE:
         adds = any(ALGORITHMS[name].in_network for name in plain.algos)
         kinds = (RATE, *more) if adds else (DOWN, RATE, *more)
-        options["faults"] = draw_faults(plain.topo, random, kinds, lasting=True)
+        if "shrink" in given and not adds:
+            options["faults"] = draw_losses(plain.topo, random)
+        else:
+            options["faults"] = draw_faults(plain.topo, random, kinds, lasting=True)
         graph = make_graph(plain)
         if graph.graph["routing"] == "shortest" and plain.routes in ("dealt", "ecmp"):
             options |= random.choice(({}, {"reroute": "0"}, {"reroute": "20us"}))

@@ -20,7 +20,7 @@ from ringleaf.core.tensors import FLOAT32, Array, ElementType
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
 from ringleaf.experiments.checking.data import RankInputs
 from ringleaf.experiments.runs.checks import check_fits
-from ringleaf.experiments.setup.network import connect
+from ringleaf.experiments.setup.network import Members, connect
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
@@ -75,6 +75,7 @@ class Worn:
         self.trims = 0
         self.runs = 0
         self.lost_before = False
+        self.gave_up = False
         self._lost = False
         self.disturbed: list[Disturbance] = []
 
@@ -99,14 +100,18 @@ class Worn:
         schedule: Schedule,
         arrays: Sequence[Array],
         tell: Callable[[int], None] | None = None,
+        *,
+        until_ps: int | None = None,
     ) -> RunResult:
         self.runs += 1
         graph = self._network.graph
         links = [pair for edge in graph.edges for pair in (edge, edge[::-1])]
         trouble = self._case.trouble.draw(links, switches(graph), self._random)
         self.disturbed += trouble
-        outcome = self._network.run(schedule, arrays, tell, disturbances=trouble)
-        self.leaked += self._network.drain()
+        outcome = self._network.run(schedule, arrays, tell, disturbances=trouble, until_ps=until_ps)
+        self.gave_up = outcome.gave_up
+        if not self.gave_up:
+            self.leaked += self._network.drain()
         self.trims += outcome.trims
         self._lost = self._lost or bool(outcome.lost or outcome.drops)
         return outcome
@@ -131,12 +136,22 @@ class Networks:
         in_network: str | None,
         capture: Path | None,
         record: Path | None = None,
+        members: Members | None = None,
     ) -> Worn:
-        if in_network not in self._made:
-            network = connect(spec, graph, in_network=in_network, capture=capture, record=record)
+        worn = self._made.get(in_network)
+        if worn is None or worn.gave_up or members is not None:
+            network = connect(
+                *(spec, graph),
+                in_network=in_network,
+                capture=capture,
+                record=record,
+                members=members,
+            )
             assert isinstance(network, VirtualNetwork)
-            self._made[in_network] = Worn(network, self._case)
-        self.last = self._made[in_network].begin()
+            worn = Worn(network, self._case)
+        if members is None:
+            self._made[in_network] = worn
+        self.last = worn.begin()
         return self.last
 
     def forget(self, in_network: str | None) -> None:

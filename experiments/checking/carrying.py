@@ -60,6 +60,7 @@ def carry(
     inputs: RankInputs,
     make: Callable[[], Network],
     tell: Tell | None,
+    until_ps: int | None = None,
 ) -> CarriedCollective:
     """Run a collective once; what repeats is skipped if that was asked for: steps, or elements.
 
@@ -69,6 +70,7 @@ def carry(
         inputs: The ranks' inputs.
         make: Makes a network; called again for smaller tensors, and if nothing can be skipped.
         tell: Called with the packet-hops so far.
+        until_ps: When ranks that are not done give up, by the run's clock; None: never.
     """
     how = ""
     if spec.skip:
@@ -79,11 +81,12 @@ def carry(
             return carried
         how = f"in full, as {carried}"
     network = make()
-    leased = _lease(spec, network, schedule, inputs, tell)
+    leased = _lease(spec, network, schedule, inputs, tell, until_ps)
     if leased is not None:
         return replace(leased, how=how)
     arrays = _arrays(spec, network, schedule, inputs)
-    return CarriedCollective(network, arrays, network.run(schedule, arrays, tell), how=how)
+    outcome = network.run(schedule, arrays, tell, until_ps=until_ps)
+    return CarriedCollective(network, arrays, outcome, how=how)
 
 
 def _lease(
@@ -92,6 +95,7 @@ def _lease(
     schedule: Schedule,
     inputs: RankInputs,
     tell: Tell | None,
+    until_ps: int | None,
 ) -> CarriedCollective | None:
     """Run a collective whose tensors are only in memory while they are needed, if that pays."""
     from ringleaf.networks.virtual import VirtualNetwork  # loads what simulates
@@ -102,7 +106,7 @@ def _lease(
     if not isinstance(network, VirtualNetwork) or not network.can_lease(schedule):
         return None
     arrays = network.arrays(inputs.elements, inputs.dtype, schedule)
-    outcome = network.run(schedule, arrays, tell, fill=inputs.fill)
+    outcome = network.run(schedule, arrays, tell, fill=inputs.fill, until_ps=until_ps)
     return CarriedCollective(network, arrays, outcome, leases=network.leases)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -53,6 +54,9 @@ class RankInputs(Protocol):
     def part(self, rank: int, start: int, stop: int) -> Array:
         """Return a rank's elements from `start` to `stop` (excluded); it must not be changed."""
 
+    def of(self, ranks: Sequence[int]) -> RankInputs:
+        """Return the inputs of some ranks, which are ranks 0, 1, ... of a smaller collective."""
+
 
 class Given:
     """Inputs that are whole tensors in memory: a user's, sparse ones, or compressed ones.
@@ -84,6 +88,10 @@ class Given:
     def part(self, rank: int, start: int, stop: int) -> Array:
         """Return a view of a rank's elements from `start` to `stop`, exclusive."""
         return self.arrays[rank][start:stop]
+
+    def of(self, ranks: Sequence[int]) -> Given:
+        """Return some ranks' inputs, not copied."""
+        return Given([self.arrays[rank] for rank in ranks])
 
 
 class Noise:
@@ -117,6 +125,12 @@ class Noise:
         values = np.empty(stop - start, self.dtype)
         self.fill(rank, start, values)
         return values
+
+    def of(self, ranks: Sequence[int]) -> Noise:
+        """Return some ranks' inputs."""
+        some = copy(self)
+        some.ranks, some._keys = len(ranks), self._keys[:, list(ranks)]
+        return some
 
 
 def fill_all(inputs: RankInputs, arrays: Sequence[Array]) -> None:

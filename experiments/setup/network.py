@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
     from ringleaf.core.tensors import Array, ElementType
     from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+    from ringleaf.ina.systems import System
     from ringleaf.networks.flow.network import FlowNetwork
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import Assigned, NetworkOptions
@@ -71,11 +72,23 @@ class Network(Protocol):
         schedule: Schedule,
         arrays: Sequence[Array],
         tell: Callable[[int], None] | None = None,
+        *,
+        until_ps: int | None = None,
     ) -> RunResult:
-        """Run a schedule on arrays that `arrays` has returned; `tell` is called with progress."""
+        """Run a schedule on arrays that `arrays` has returned; `tell` is called with progress.
+
+        Ranks that are not done by `until_ps` after the start give up.
+        """
 
     def close(self) -> None:
         """End the network, and all processes that it has."""
+
+
+class Members(Protocol):
+    """Some of the hosts, which are ranks in place of all."""
+
+    def group(self, system: System | None) -> Group | None:
+        """Return their group, for an aggregation system if one has a part; None: the usual one."""
 
 
 class MakeNetwork(Protocol):
@@ -89,6 +102,7 @@ class MakeNetwork(Protocol):
         in_network: str | None,
         capture: Path | None,
         record: Path | None = None,
+        members: Members | None = None,
     ) -> Network: ...
 
 
@@ -230,6 +244,7 @@ def connect(
     in_network: str | None,
     capture: Path | None,
     record: Path | None = None,
+    members: Members | None = None,
     watched: bool = True,
 ) -> Network:
     """Return a new network for one run, so that no run depends on another.
@@ -240,6 +255,7 @@ def connect(
         in_network: The system that aggregates in the switches, if one does.
         capture: A folder for a capture of all ports, if it is wanted.
         record: A folder for traces, if they are wanted.
+        members: The hosts that are ranks; None: all.
         watched: Whether queues, switches' memory and messages are noted, for a timeline.
 
     Raises:
@@ -260,7 +276,13 @@ def connect(
         from ringleaf.experiments.explain.log import LoggedNetwork
 
         return LoggedNetwork(graph, replace(options, threads=1), seed=spec.seed)
-    return simulated(spec, graph, options)
+    return simulated(spec, graph, options, _groups(members, options))
+
+
+def _groups(members: Members | None, options: NetworkOptions) -> list[Group] | None:
+    """Return the groups of a network for some hosts; None: the usual one."""
+    group = None if members is None else members.group(options.system)
+    return None if group is None else [group]
 
 
 def simulated(
@@ -311,12 +333,15 @@ def connecting(
             in_network: str | None,
             capture: Path | None,
             record: Path | None = None,
+            members: Members | None = None,
         ) -> Network:
+            options = network_options(spec, in_network, capture=capture, record=record)
             return MininetNetwork(
                 testbed,
-                network_options(spec, in_network, capture=capture, record=record),
+                options,
                 seed=spec.seed,
                 stall_s=spec.stall_ps / PS_PER_S,
+                groups=_groups(members, options),
             )
 
         yield connect_live

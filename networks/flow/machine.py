@@ -82,12 +82,18 @@ class FlowMachine:
         blocks, hosts = [self.tables.net], self.endpoints.hosts
         return Meter(self._store, blocks, self._ends, hosts, self.now_ps, self._sources, lambda: 0)
 
-    def carry(self, operation: CollectiveOperation) -> list[int]:
-        """Carry an operation to its end; return the times at which its ranks were done."""
+    def carry(self, operation: CollectiveOperation, until_ps: int | None = None) -> list[int]:
+        """Carry an operation to its end; return the times at which its ranks were done.
+
+        None, if they were not by `until_ps` after the start.
+        """
+        end_ps = FOREVER_PS if until_ps is None else self.now_ps + until_ps
         self.execution.start(operation, self.now_ps)
         while operation.left:
-            self.advance(FOREVER_PS, [operation])
+            self.advance(end_ps, [operation])
             operation.check()
+            if operation.left and self.now_ps == end_ps:
+                return []
         return [operation.finish_ps(rank) for rank in range(operation.ranks)]
 
     def advance(

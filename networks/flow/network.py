@@ -98,6 +98,7 @@ class FlowNetwork(HasEndpoints):
         tell: Tell | None = None,
         *,
         notes: int | None = None,
+        until_ps: int | None = None,
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.
 
@@ -116,8 +117,10 @@ class FlowNetwork(HasEndpoints):
             machine.tables.update()
             meter, journal = machine.meter(), self._watch(schedule, notes)
             with machine.disturbed():
-                finish_ps = machine.carry(operation)
-        result = machine.with_queues(meter.result(finish_ps))
+                finish_ps = machine.carry(operation, until_ps)
+        result = machine.with_queues(meter.result(finish_ps or [machine.now_ps]))
+        if not finish_ps:
+            return replace(result, gave_up=True)
         if journal is None:
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)

@@ -9,6 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.live.host_process import CollectiveHost, HostTask, be_host
@@ -56,14 +57,16 @@ class HostCrew:
         self._forked.__exit__(kind, error, traceback)
 
     def run(
-        self, operation: CollectiveOperation, stopwatch: Stopwatch
+        self, operation: CollectiveOperation, stopwatch: Stopwatch, until_ps: int | None = None
     ) -> tuple[list[int], list[dict[str, Any]]]:
         """Run a collective; return the times of the hosts' results, and their counters.
 
-        The stopwatch runs from the common start until the last rank has its result.
+        The stopwatch runs from the common start until the last rank has its result. If some have
+        none by `until_ps`, hosts stop then.
 
         Returns:
-            Picoseconds from the common start, and counters, in the hosts' order.
+            Picoseconds from the common start, none if hosts were stopped; and counters, in the
+            hosts' order.
 
         Raises:
             BackendError: If a process ends too early, reports an error, or there is no progress
@@ -80,7 +83,8 @@ class HostCrew:
         stopwatch.start()
         if self._around.trees is not None:
             self._poll.register(self._around.trees.call, select.POLLIN)
-        finish = self._gather("finished", self._around.stall_s)
+        until_s = None if until_ps is None else (start_ns + until_ps / PS_PER_NS) / 1e9
+        finish = self._gather("finished", self._around.stall_s, until_s)
         stopwatch.stop()
         if self._around.trees is not None:
             self._poll.unregister(self._around.trees.call)
@@ -121,23 +125,33 @@ class HostCrew:
             except OSError:
                 raise death(member) from None
 
-    def _gather(self, kind: str, limit_s: float) -> list[Any]:
+    def _gather(self, kind: str, limit_s: float, until_s: float | None = None) -> list[Any]:
         """Wait until every host has sent a message of this kind; return them in hosts' order.
+
+        None, if some have not by `until_s` of the monotonic clock.
 
         Raises:
             BackendError: If there is no progress for `limit_s`, or a process ends.
         """
-        heard = self._listen(kind, limit_s)
+        heard = self._listen(kind, limit_s, until_s)
+        if len(heard) < len(self._members) and until_s is not None:
+            return []
         if len(heard) < len(self._members):
             raise self._stall(kind, heard, limit_s)
         return [heard[number] for number in range(len(self._members))]
 
-    def _listen(self, kind: str, limit_s: float) -> dict[int, Any]:
-        """Return hosts' messages, by number, once all have come or progress stops for `limit_s`."""
+    def _listen(self, kind: str, limit_s: float, until_s: float | None = None) -> dict[int, Any]:
+        """Return hosts' messages, by number, once all have come or progress stops for `limit_s`.
+
+        With `until_s`, a time of the monotonic clock, that is when to stop in place of the latter.
+        """
         heard: dict[int, Any] = {}
         before, since = -1, time.monotonic()
         while len(heard) < len(self._members):
-            ready = {descriptor for descriptor, _ in self._poll.poll(1000 * LOOK_S)}
+            left_s = LOOK_S if until_s is None else min(LOOK_S, until_s - time.monotonic())
+            if left_s <= 0:
+                break
+            ready = {descriptor for descriptor, _ in self._poll.poll(1000 * left_s)}
             self._around.look(ready)
             if self._around.trees is not None and self._around.trees.call in ready:
                 self._move_trees(kind, heard)
@@ -153,7 +167,7 @@ class HostCrew:
             done = int(self._task.progress.sum())
             if done != before:
                 before, since = done, time.monotonic()
-            elif time.monotonic() - since > limit_s:
+            elif until_s is None and time.monotonic() - since > limit_s:
                 break
         return heard
 

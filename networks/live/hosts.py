@@ -50,6 +50,7 @@ class LiveOutcome:
     counters: list[dict[str, Any]]  # by host
     stopwatch: Stopwatch
     rebuilt: tuple[TreeRebuilt, ...] = ()  # trees of aggregation
+    gave_up: bool = False  # whether ranks that were not done did
 
 
 class LiveHosts(GivesTensors):
@@ -122,6 +123,7 @@ class LiveHosts(GivesTensors):
         tensors: Sequence[torch.Tensor | Array],
         around: CrewSurroundings,
         switches_s: Clock = lambda: 0.0,
+        until_ps: int | None = None,
     ) -> LiveOutcome:
         """Run a collective on the ranks' tensors, in place.
 
@@ -130,6 +132,7 @@ class LiveHosts(GivesTensors):
             tensors: One per rank, of shape (elements,) and one type.
             around: The network around the hosts.
             switches_s: Returns the processor time of the switches' processes so far.
+            until_ps: Time after the start at which ranks that are not done give up; None: never.
 
         Raises:
             ConfigError: If schedule, tensors and hosts don't fit one another.
@@ -140,10 +143,12 @@ class LiveHosts(GivesTensors):
             HostCrew(around, self._task(around)) as crew,
         ):
             stopwatch = Stopwatch(switches_s)
-            finish_ps, counters = crew.run(operation, stopwatch)
+            finish_ps, counters = crew.run(operation, stopwatch, until_ps)
+            trees = rebuilt(crew.moves, crew.start_ns, counters)
+            if until_ps is not None and not finish_ps:
+                return LiveOutcome([until_ps], counters, stopwatch, trees, gave_up=True)
             members = [index(host) for host in self.groups[0].hosts]
             finish_ps = [finish_ps[each] for each in members]
-            trees = rebuilt(crew.moves, crew.start_ns, counters)
             return LiveOutcome(finish_ps, counters, stopwatch, trees)
 
     def led_crew(self, around: CrewSurroundings) -> LedCrew:

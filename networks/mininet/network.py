@@ -209,10 +209,13 @@ class MininetNetwork(GivesTensors):
         schedule: Schedule,
         tensors: Sequence[torch.Tensor | Array],
         tell: Callable[[int], None] | None = None,
+        *,
+        until_ps: int | None = None,
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.
 
-        `tell` is not called: hosts are processes that count for themselves.
+        `tell` is not called: hosts are processes that count for themselves. Ranks that are not
+        done by `until_ps` after the start give up.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
@@ -225,6 +228,7 @@ class MininetNetwork(GivesTensors):
                 tensors,
                 self._around(),
                 switches_s=self._fabric.cpu_s,
+                until_ps=until_ps,
             )
         return self._result(outcome, before, time.monotonic() - wall_s)
 
@@ -464,6 +468,7 @@ def summarise(
         overflows=overflows,
         usage=usage,
         rebuilt=outcome.rebuilt,
+        gave_up=outcome.gave_up,
         drop_counts=[
             Drop(place.node, place.port, place.peer, packets=dropped)
             for place in places(graph)

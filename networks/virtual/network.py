@@ -272,6 +272,7 @@ class VirtualNetwork(HasEndpoints):
         disturbances: Sequence[Disturbance] = (),
         notes: int | None = None,
         fill: Fill | None = None,
+        until_ps: int | None = None,
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.
 
@@ -284,6 +285,8 @@ class VirtualNetwork(HasEndpoints):
             notes: The most notes of messages; None: as many as the options say.
             fill: Writes what ranks bring in, when it is needed: nothing is in the tensors, and the
                 results are where `leases` says. For what `can_lease` says.
+            until_ps: Time after the start at which ranks that are not done give up, and not
+                before; the network can't be used after it. None: they don't.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
@@ -300,10 +303,13 @@ class VirtualNetwork(HasEndpoints):
             self.leases = self._lease(schedule, operation, as_arrays(tensors), fill)
             with self.leases.starting() if self.leases else nullcontext():
                 self._execution.start(operation, self.now_ps)
+            end_ps = None if until_ps is None else self.now_ps + until_ps
             while operation.left:
-                self._advance(patience.deadline_ps)
+                self._advance(patience.deadline_ps if end_ps is None else end_ps)
                 operation.check()
-                if operation.left:
+                if operation.left and self.now_ps == end_ps:
+                    return replace(meter.result([end_ps]), gave_up=True)
+                if operation.left and end_ps is None:
                     self._check_progress(patience, [operation])
             self._end_window()
             self._settle()

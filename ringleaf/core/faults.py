@@ -92,6 +92,10 @@ class NetworkFault:
             every_ps=self.every_ps * factor,
         )
 
+    def sooner(self, by_ps: int) -> NetworkFault:
+        """Return the same in a run that begins so much later; it may have begun before."""
+        return replace(self, at_ps=self.at_ps - by_ps)
+
     def spans(self) -> list[tuple[int, int | None]]:
         """Return when it begins and is over, each time."""
         starts = [self.at_ps + number * self.every_ps for number in range(self.times)]

@@ -13,6 +13,7 @@ from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_tensors
 from ringleaf.core.units import serialize_ps
+from ringleaf.experiments.setup.network import Members
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.networks.outcome import RunResult
 from ringleaf.topologies.graph import hosts
@@ -45,6 +46,8 @@ class FakeNetwork:
         schedule: Schedule,
         arrays: Sequence[Array],
         tell: Callable[[int], None] | None = None,
+        *,
+        until_ps: int | None = None,
     ) -> RunResult:
         tensors = as_tensors(arrays)
         execute(schedule, tensors, in_place=True)
@@ -95,6 +98,7 @@ class FakeConnect:
         in_network: str | None,
         capture: Path | None,
         record: Path | None = None,
+        members: Members | None = None,
     ) -> FakeNetwork:
         self.asked.append((in_network, capture))
         return FakeNetwork(graph, spec, self._spoil)

@@ -45,6 +45,7 @@ PARTS = {
     "time that is added to a run, never taken off": (
         *("loss", "duplicate", "reorder", "window", "ina_cc", "ecn", "queue", "trim", "pfc"),
         *("discipline", "cross_traffic", "control", "faults", "reroute", "repath", "circuits"),
+        "shrink",
     ),
     "the process's own time and memory, which estimates count": ("skip", "explain", "threads"),
     "another network or program, or files only": (

@@ -15,7 +15,6 @@ from ringleaf.collectives.algorithm import NOWHERE, Algorithm
 from ringleaf.collectives.compression.compressor import codec_of
 from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
-from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.queue_pairs import over_queue_pairs
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
@@ -24,6 +23,7 @@ from ringleaf.core.compiling import working_s
 from ringleaf.core.disk import write_text
 from ringleaf.core.tensors import Array, as_result
 from ringleaf.core.units import PS_PER_S, format_count, format_size
+from ringleaf.errors import BackendError, ScheduleError
 from ringleaf.experiments.bounds.busbw import busbw_factor
 from ringleaf.experiments.checking.carrying import CarriedCollective, carry
 from ringleaf.experiments.checking.data import TYPES, Given, Noise, RankInputs, Sparsity, whole
@@ -43,23 +43,22 @@ from ringleaf.experiments.records.tracks import MOST_EVENTS
 from ringleaf.experiments.runs import kind as runs
 from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.progress import Progress
-from ringleaf.experiments.setup.cabling import Cabling
 from ringleaf.experiments.setup.network import (
     MakeNetwork,
     Network,
     connect,
     connecting,
     divide_injection,
-    fold_hierarchy,
     make_graph,
     mean_distance,
 )
-from ringleaf.experiments.setup.placing import embedding_of, placed
+from ringleaf.experiments.setup.placing import placed
 from ringleaf.experiments.setup.ranks import count_nodes, count_ranks, one_collective
 from ringleaf.experiments.spec.kinds import DTYPES, GIVEN, NONE
 from ringleaf.experiments.spec.network import FLOW, VIRTUAL
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.workloads.collective import table, timeline
+from ringleaf.experiments.workloads.collective.communicator import Communicator, Shrinking, joined
 from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
 from ringleaf.experiments.workloads.collective.results import (
     MOST_JUDGED,
@@ -71,6 +70,7 @@ from ringleaf.experiments.workloads.collective.rows import (
     LinkSeries,
 )
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.networks.faults import lost_hosts
 from ringleaf.topologies.graph import hosts, switches, with_widest_circuits
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import link_kinds
@@ -101,6 +101,24 @@ class Measurement:
     # The ranks' results, if the caller gave the inputs.
     tensors: list[torch.Tensor | Array] | None = None
     explained: Explained | None = None  # where the time went, if that was asked for
+    communicators: tuple[Communicator, ...] = ()  # those that gave up, and the last one
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A collective that some hosts have done, or have given up.
+
+    Attributes:
+        members: The hosts.
+        schedule: What they did.
+        inputs: Their inputs.
+        carried: What came of it.
+    """
+
+    members: Communicator
+    schedule: Schedule
+    inputs: RankInputs
+    carried: CarriedCollective
 
 
 class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
@@ -135,6 +153,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         self.paces = read_paces()
         self.taken_s = 0.0
         self.ranks = count_ranks(len(hosts(self.graph)), spec.servers)
+        self._everyone = Communicator.of_all(self.graph, spec.servers)
 
     @cached_property
     def limits(self) -> CollectiveLimits:
@@ -148,18 +167,12 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         return self.limits.fabric
 
     @cached_property
-    def _cabling(self) -> Cabling:
-        return Cabling(self.graph)
-
-    @cached_property
-    def _hierarchy(self) -> tuple[int, ...]:
-        """The sizes of groups of ranks that are near one another."""
-        sizes: tuple[int, ...] = self.graph.graph["hierarchy"]
-        return fold_hierarchy(sizes, self.ranks) if self.spec.servers else sizes
-
-    @cached_property
-    def _embedding(self) -> GridEmbedding:
-        return embedding_of(self.graph, self.ranks)
+    def _shrinking(self) -> Shrinking | None:
+        """When ranks give up as a host is lost, and go on without it; None: they don't."""
+        if self.spec.shrink_ps is None:
+            return None
+        lost_ps = lost_hosts(self.spec.network_faults, self.graph)
+        return Shrinking(lost_ps, self.spec.shrink_ps)
 
     @cached_property
     def results(self) -> CollectiveResults:
@@ -268,7 +281,10 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         path = folder.path / timeline.file_of(row.algo, row.size_bytes)
         faults = [each.at_scale(self.spec.scale) for each in self.spec.faults]
         trace = timeline.as_chrome(
-            *(self.graph, measured.schedule, measured.outcome), most=most, faults=faults
+            *(self.graph, measured.schedule, measured.outcome),
+            most=most,
+            faults=faults,
+            communicators=[each.at_scale(self.spec.scale) for each in measured.communicators],
         )
 
         def write() -> None:
@@ -338,25 +354,33 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     def _is_dense(self) -> bool:
         return self.spec.density == 1 and not self.spec.compress
 
-    def schedule(self, algorithm: Algorithm, size_bytes: int) -> Schedule:
+    def schedule(
+        self, algorithm: Algorithm, size_bytes: int, members: Communicator | None = None
+    ) -> Schedule:
         """Return an algorithm's schedule for this topology, at one size.
 
         Messages are written by the compressor's codec, if the algorithm has none of its own.
+
+        Args:
+            algorithm: The algorithm.
+            size_bytes: Bytes per rank.
+            members: The hosts that are ranks; None: all.
         """
+        members = members or self._everyone
         is_given = self.spec.rank_order == GIVEN and algorithm.symmetric
-        embedding = NOWHERE if is_given else self._embedding
+        embedding = NOWHERE if is_given else members.embedding
 
         def build(root: int) -> Schedule:
             return algorithm.build(
-                self.ranks,
+                members.ranks,
                 size_bytes=size_bytes,
-                hierarchy=self._hierarchy,
+                hierarchy=members.hierarchy,
                 root=root,
                 fabric=self.fabric,
                 servers=self.spec.servers,
                 embedding=embedding,
                 time_ps=lambda schedule: self.expected_ps(schedule, size_bytes),
-                network=self._cabling,
+                network=members.cabling,
             )
 
         schedule = placed(
@@ -364,7 +388,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             algorithm,
             self.spec.rank_order,
             embedding,
-            ranks=self.ranks,
+            ranks=members.ranks,
             seed=self.spec.seed,
         )
         codec = codec_of(parse_compressor(self.spec.compress)) if self.spec.compress else None
@@ -382,49 +406,132 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         inputs: RankInputs,
         tell: Callable[[int], None] | None = None,
     ) -> Measurement:
-        """Run one algorithm once on a network that `connect` makes, and judge the result."""
+        """Run one algorithm once on networks that `connect` makes, and judge the result.
 
-        def make() -> Network:
-            threads = self.estimate(algorithm, size_bytes).threads
-            return connect(
-                self.spec.model_copy(update={"threads": threads}),
-                self.graph,
-                in_network=algorithm.name if algorithm.in_network else None,
-                capture=self._folder(self._pcaps, algorithm, size_bytes),
-                record=self._folder(self.spec.record, algorithm, size_bytes),
-            )
-
+        There is one network; another for each time that ranks go on without hosts they have lost.
+        """
         if algorithm.method is not None:
-            return self._measure_method(make(), algorithm, size_bytes, inputs)
-        moved_bytes = inputs.elements * DTYPES[self.spec.dtype]  # a compressor may give less
-        schedule = self.schedule(algorithm, moved_bytes)
-        judge = self._judge(algorithm, schedule)
-        is_judged = self.ranks <= MOST_JUDGED or self.spec.net != FLOW or self.spec.has_data
-        if is_judged:
-            judge.examine(schedule)
-        carried = carry(self.spec, schedule, inputs, make, tell)
-        network, arrays, outcome = carried.network, carried.arrays, carried.outcome
-        network.close()
-        verdict = judge.judge_schedule(schedule, inputs.elements) if is_judged else None
-        if self.spec.has_data:
-            verdict = judge.judge(
-                *(schedule, carried.inputs or inputs, arrays, self._tolerance(algorithm)),
-                carried.leases,
-            )
+            network = self._connect_to(connect, algorithm, size_bytes, self._everyone)
+            return self._measure_method(network, algorithm, size_bytes, inputs)
+        attempt = self._attempt(connect, algorithm, size_bytes, inputs, self._everyone, tell)
+        outcomes, communicators = [attempt.carried.outcome], [attempt.members]
+        while outcomes[-1].gave_up:
+            members = self._without_lost(algorithm, attempt)
+            attempt = self._attempt(connect, algorithm, size_bytes, inputs, members, tell)
+            outcomes.append(attempt.carried.outcome)
+            communicators.append(members)
+        schedule, carried, outcome = attempt.schedule, attempt.carried, joined(outcomes)
         row = self._row(
-            *(algorithm, schedule, size_bytes, carried),
-            verdict=verdict,
-            bound_ps=self._bound_ps(schedule, inputs, network),
-            floor_ps=self.limits.floor_ps(algorithm, schedule, inputs),
+            *(algorithm, size_bytes, attempt, outcome),
+            verdict=self._verdict(algorithm, attempt),
+            limits=self._limits_of(algorithm, attempt),
         )
         if self.spec.net == FLOW:
             row = self._with_error(row, algorithm, schedule, inputs)
-        measurement = self._measurement(algorithm, row, outcome, schedule, arrays)
+        measurement = replace(
+            self._measurement(algorithm, row, outcome, schedule, carried.arrays),
+            communicators=tuple(communicators),
+        )
+        network = carried.network
         if self.spec.explain:
             bound_by = partial(self.limits.bound_ps, schedule, inputs, network.slots)
             explained = self._explained(network, algorithm, measurement, bound_by)
             return replace(measurement, explained=explained)
         return measurement
+
+    @property
+    def _is_judged(self) -> bool:
+        """Whether schedules are followed, also where there is no data."""
+        return self.ranks <= MOST_JUDGED or self.spec.net != FLOW or self.spec.has_data
+
+    def _connect_to(
+        self, connect: MakeNetwork, algorithm: Algorithm, size_bytes: int, members: Communicator
+    ) -> Network:
+        """Return a network for some of its hosts, which begin at a time."""
+        update: dict[str, Any] = {"threads": self.estimate(algorithm, size_bytes).threads}
+        again: dict[str, Any] = {}
+        if members.lost:
+            update["faults"] = members.faults(self.spec.faults)
+            again["members"] = members
+        return connect(
+            self.spec.model_copy(update=update),
+            self.graph,
+            in_network=algorithm.name if algorithm.in_network else None,
+            capture=self._folder(self._pcaps, algorithm, size_bytes, members),
+            record=self._folder(self.spec.record, algorithm, size_bytes, members),
+            **again,
+        )
+
+    def _attempt(
+        self,
+        connect: MakeNetwork,
+        algorithm: Algorithm,
+        size_bytes: int,
+        inputs: RankInputs,
+        members: Communicator,
+        tell: Callable[[int], None] | None,
+    ) -> Attempt:
+        """Run an algorithm on some hosts until they have results, or give up."""
+        own = inputs.of(members.numbers) if members.lost else inputs
+        moved_bytes = own.elements * DTYPES[self.spec.dtype]  # a compressor may give less
+        schedule = self.schedule(algorithm, moved_bytes, members)
+        if self._is_judged:
+            self._judge(algorithm, schedule).examine(schedule)
+        until_ps = None
+        if self._shrinking is not None:
+            served = algorithm.in_network or schedule.servers > 0
+            until_ps = self._shrinking.until_ps(members, served=served)
+        if until_ps is not None:
+            until_ps *= self.spec.scale
+        make = partial(self._connect_to, connect, algorithm, size_bytes, members)
+        carried = carry(self.spec, schedule, own, make, tell, until_ps)
+        carried.network.close()
+        return Attempt(members, schedule, own, carried)
+
+    def _without_lost(self, algorithm: Algorithm, attempt: Attempt) -> Communicator:
+        """Return who goes on after an attempt was given up.
+
+        Raises:
+            BackendError: If they can't.
+        """
+        assert self._shrinking is not None, "nobody gives up otherwise"
+        has_root = self.collective in (Collective.REDUCE, Collective.BROADCAST)
+        members = self._shrinking.without_lost(
+            attempt.members,
+            where=algorithm.name,
+            root=attempt.schedule.root if has_root else None,
+            served=algorithm.in_network or attempt.schedule.servers > 0,
+        )
+        try:
+            self.schedule(algorithm, 0, members)
+        except ScheduleError as error:
+            raise BackendError(
+                f"shrink: {algorithm.name} can't go on without {', '.join(members.lost)}, got "
+                f"{error}; take another algorithm"
+            ) from None
+        return members
+
+    def _verdict(self, algorithm: Algorithm, attempt: Attempt) -> Verdict | None:
+        """Return the judgement of ranks' values, or else of the schedule; None: there is none."""
+        schedule, inputs, carried = attempt.schedule, attempt.inputs, attempt.carried
+        judge = self._judge(algorithm, schedule)
+        if self.spec.has_data:
+            tolerance = self._tolerance(algorithm)
+            return judge.judge(
+                *(schedule, carried.inputs or inputs, carried.arrays, tolerance), carried.leases
+            )
+        return judge.judge_schedule(schedule, inputs.elements) if self._is_judged else None
+
+    def _limits_of(self, algorithm: Algorithm, attempt: Attempt) -> tuple[int, int]:
+        """Return the least time of a schedule, and of any algorithm; they count from the start.
+
+        Of ranks that have begun again, that is not known, but when they did.
+        """
+        members, schedule, inputs = attempt.members, attempt.schedule, attempt.inputs
+        if members.lost:
+            return (members.begins_ps * self.spec.scale,) * 2
+        floor_ps = self.limits.floor_ps(algorithm, schedule, inputs)
+        return self._bound_ps(schedule, inputs, attempt.carried.network), floor_ps
 
     def _bound_ps(self, schedule: Schedule, inputs: RankInputs, network: Network) -> int:
         """Return a schedule's least time, by the classes that its network has found, if any."""
@@ -480,16 +587,13 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             bound_ps=bound_ps,
         )
         network.close()
+        carried = CarriedCollective(network, done.results, done.outcome)
         row = self._row(
-            *(
-                algorithm,
-                done.schedule,
-                size_bytes,
-                CarriedCollective(network, done.results, done.outcome),
-            ),
+            *(algorithm, size_bytes, Attempt(self._everyone, done.schedule, inputs, carried)),
+            done.outcome,
             verdict=done.verdict,
-            bound_ps=done.bound_ps,
-            floor_ps=self.limits.latency_ps,  # an element that is not chosen takes nothing
+            # An element that is not chosen takes nothing.
+            limits=(done.bound_ps, self.limits.latency_ps),
         )
         return self._measurement(algorithm, row, done.outcome, done.schedule, done.results)
 
@@ -550,11 +654,26 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     def _pcaps(self) -> Path | None:
         return self.spec.out / "pcap" if self.spec.pcap else None
 
-    def _folder(self, base: Path | None, algorithm: Algorithm, size_bytes: int) -> Path | None:
-        return None if base is None else base / f"{algorithm.name}-{size_bytes}"
+    def _folder(
+        self,
+        base: Path | None,
+        algorithm: Algorithm,
+        size_bytes: int,
+        members: Communicator | None = None,
+    ) -> Path | None:
+        left = f"-without-{'-'.join(members.lost)}" if members is not None and members.lost else ""
+        return None if base is None else base / f"{algorithm.name}-{size_bytes}{left}"
 
     def _tolerance(self, algorithm: Algorithm) -> Tolerance | None:
         return tolerance_of(algorithm, self.spec.lanes)
+
+    def _shrunk(self, members: Communicator) -> dict[str, Any]:
+        """Return a row's values on hosts that were lost; none, if there are no such hosts."""
+        if not members.lost:
+            return {}
+        again_ps = members.begins_ps * self.spec.scale
+        lost = " ".join(members.lost)
+        return {"lost_hosts": lost, "ranks_left": members.ranks, "again_ps": again_ps}
 
     @property
     def _detect_ps(self) -> int | None:
@@ -565,15 +684,25 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     def _row(
         self,
         algorithm: Algorithm,
-        schedule: Schedule,
         size_bytes: int,
-        carried: CarriedCollective,
+        attempt: Attempt,
+        outcome: RunResult,
         *,
         verdict: Verdict | None,
-        bound_ps: int,
-        floor_ps: int,
+        limits: tuple[int, int],
     ) -> CollectiveRow:
-        outcome = carried.outcome
+        """Return the row of an algorithm.
+
+        Args:
+            algorithm: The algorithm.
+            size_bytes: Bytes per rank.
+            attempt: The attempt after which ranks had results.
+            outcome: The result of the whole run.
+            verdict: The judgement of the ranks' values; None: there are none.
+            limits: The bound and the floor.
+        """
+        members, schedule, carried = attempt.members, attempt.schedule, attempt.carried
+        bound_ps, floor_ps = limits
         algbw_gb_s = size_bytes * PS_PER_S / max(outcome.time_ps, 1) / 1e9
         return CollectiveRow(
             algo=algorithm.name,
@@ -583,7 +712,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             redop="sum" if self.collective in _REDUCING else "none",
             time_ps=outcome.time_ps,
             algbw_gb_s=algbw_gb_s,
-            busbw_gb_s=algbw_gb_s * busbw_factor(self.collective, self.ranks),
+            busbw_gb_s=algbw_gb_s * busbw_factor(self.collective, members.ranks),
             bound_ps=bound_ps,
             bound_percent=100 * bound_ps / max(outcome.time_ps, 1),
             floor_ps=floor_ps,
@@ -599,6 +728,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             repaths=outcome.repaths,
             **circuit_counts.counts_of(outcome),
             **tree_counts.counts_of(outcome, self._detect_ps),
+            **self._shrunk(members),
             lost=outcome.lost,
             packet_hops=outcome.packet_hops,
             events=outcome.events,

@@ -92,6 +92,12 @@ TREE_COLUMNS = (
 )
 """Columns of runs whose aggregation trees may be built again."""
 
+SHRINK_COLUMNS = (
+    Column("ranks_left", "left", width=5),
+    Column("again_ps", "again", "us", 9, as_us),
+)
+"""Columns of runs whose communicators may shrink."""
+
 DROPS = Column("drops", "drops", width=5)
 """A column that sweeps have, too."""
 
@@ -167,6 +173,8 @@ class CollectiveResults(Results):
             own = CIRCUIT_COLUMNS
         if self.options.get("reroute_ps") is not None and table.has_switch_sums(self.options):
             own = (*own, *TREE_COLUMNS)
+        if self.options.get("shrink_ps") is not None:
+            own = (*own, *SHRINK_COLUMNS)
         kept = (each for each in (*COLUMNS, *own) if each.name not in left_out)
         return columns.widened(kept, {"algo": self.options["algos"]})
 

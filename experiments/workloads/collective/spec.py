@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS as KNOWN
-from ringleaf.core.units import format_count, parse_size
+from ringleaf.core.units import exact_time, format_count, parse_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import (
@@ -128,6 +128,13 @@ class CollectiveSpec(NetworkSpec):
         "(docs/why.md). One thread simulates then",
         flags="--explain",
     )
+    shrink_ps: kinds.AnyTime = option(
+        "",
+        "Time from when a host is lost for good ('h3 down at 20us' in faults) until the others "
+        "have a communicator without it, and begin again: 1ms; default: the run ends with an error",
+        flags="--shrink",
+        name="shrink",
+    )
     slots: kinds.AnyCount = option(
         "",
         "Slots, or packets in flight, per worker; default: as many as the links need",
@@ -201,6 +208,25 @@ class CollectiveSpec(NetworkSpec):
             raise ConfigError(
                 f"compress: {self.compress} needs elements of type float32, got {self.dtype!r}; "
                 "leave out dtype"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_shrink(self) -> Self:
+        if self.shrink_ps is None:
+            return self
+        got = f"got shrink={exact_time(self.shrink_ps) if self.shrink_ps else 0}"
+        if self.explain or self.circuits is not None:
+            name = "explain" if self.explain else "circuits"
+            raise ConfigError(
+                f"shrink: {name} has one communicator from start to end, {got}; leave out either "
+                "of them"
+            )
+        methods = [name for name in self.algos if KNOWN[name].method is not None]
+        if methods:
+            raise ConfigError(
+                f"shrink: algo={methods[0]} has several exchanges, whose ranks stay, {got}; leave "
+                "it out"
             )
         return self
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.collectives.sparse.algorithm import names_sparse
-from ringleaf.core.units import PS_PER_US, format_count, format_size
+from ringleaf.core.units import PS_PER_US, format_count, format_size, format_time
 from ringleaf.experiments.bounds.busbw import busbw_formula
 from ringleaf.experiments.estimates.flow_errors import unmeasured
 from ringleaf.experiments.explain.findings import TITLES, Explained
@@ -116,6 +116,11 @@ def remarks(rows: Sequence[CollectiveRow]) -> Iterator[str]:
                 "up, as switches add integers, and small values are rounded away; scale the "
                 "tensor (docs/aggregation.md)"
             )
+    for row in rows:
+        if row.again_ps is not None:
+            at = format_time(row.again_ps)
+            names = row.lost_hosts.replace(" ", ", ")
+            yield f"{_name(row)}: {row.ranks_left} ranks began again at {at}, without {names}"
     for row in rows:
         if row.outside:
             yield unmeasured(_name(row), row.outside)

@@ -23,6 +23,7 @@ from ringleaf.core.faults import NetworkFault
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.records.circuit_spells import spells_of
 from ringleaf.experiments.records.tracks import FOLDER, MOST_EVENTS, Event, named
+from ringleaf.experiments.workloads.collective.communicator import Communicator
 from ringleaf.networks.outcome import (
     AGGREGATE,
     RECEIVE,
@@ -63,16 +64,19 @@ def as_chrome(
     *,
     most: int = MOST_EVENTS,
     faults: Sequence[NetworkFault] = (),
+    communicators: Sequence[Communicator] = (),
 ) -> TraceText:
     """Return the timeline of a collective as a Chrome trace.
 
     Args:
-        graph: The topology, whose i-th host is the schedule's node i.
+        graph: The topology, whose i-th host is the schedule's node i, if all are ranks or servers.
         schedule: The schedule that ran.
         outcome: Its result, with notes of messages.
         most: Events at most, apart from names. Counters come first; then messages, in the order
             in which they were done. `otherData` says how many there was no room for.
         faults: The faults of the network in the run.
+        communicators: Those that did it, one after the other, if it is known; the last one had
+            results.
     """
     changes = list(_counters(outcome))
     counters = changes[: most // 2]
@@ -88,8 +92,12 @@ def as_chrome(
         *_faults(faults, outcome.time_ps),
         *_rebuilt(outcome, len(faults) + 1),
         *_circuits(outcome, len(faults) + 1 + bool(outcome.rebuilt)),
+        *_shrunk(outcome, communicators, len(faults) + 1 + bool(outcome.rebuilt)),
     ]
-    events = chain(_names(hosts(graph), schedule, lanes), broken, spans, counters)
+    nodes = (
+        [*communicators[-1].hosts, *communicators[-1].servers] if communicators else hosts(graph)
+    )
+    events = chain(_names(nodes, schedule, lanes), broken, spans, counters)
     about = {"events": len(spans) + len(counters), "most": most, "left_out": left_out}
     whole = {"displayTimeUnit": "ns", "otherData": about, "traceEvents": list(events)}
     return TraceText(json.dumps(whole, separators=(",", ":")) + "\n", left_out)
@@ -178,6 +186,16 @@ def _rebuilt(outcome: RunResult, tid: int) -> Iterator[Event]:
     for each in outcome.rebuilt:
         end_ps = outcome.time_ps if each.resumed_ps is None else each.resumed_ps
         yield from _bar("rebuilt", tid, each.at_ps, end_ps, outcome.time_ps, "tree")
+
+
+def _shrunk(outcome: RunResult, communicators: Sequence[Communicator], tid: int) -> Iterator[Event]:
+    """Yield the row of communicators, if the first one has given up."""
+    if len(communicators) > 1:
+        yield named("thread_name", _NETWORK, "communicators", tid)
+        ends_ps = [*(each.begins_ps for each in communicators[1:]), outcome.time_ps]
+        for each, end_ps in zip(communicators, ends_ps, strict=True):
+            name, ends = f"{each.ranks} ranks", (each.begins_ps, end_ps, outcome.time_ps)
+            yield from _bar(name, tid, *ends, "communicator")
 
 
 def _circuits(outcome: RunResult, first: int) -> Iterator[Event]:
