@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import networkx as nx
@@ -18,7 +18,7 @@ from ringleaf.core.faults import CORRUPT, DOWN, LOSS, RATE, SLOW, NetworkFault
 from ringleaf.core.units import FOREVER_PS, exact_rate, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.detours import detours
-from ringleaf.topologies.graph import hosts, link, neighbors, switches
+from ringleaf.topologies.graph import hosts, index, link, neighbors, switches
 
 if TYPE_CHECKING:
     from ringleaf.ina.systems import System
@@ -280,17 +280,24 @@ def _check_apart(faults: Sequence[NetworkFault], graph: nx.Graph[str]) -> None:
 
 
 def lost_hosts(faults: Sequence[NetworkFault], graph: nx.Graph[str]) -> dict[str, int]:
-    """Return when hosts are lost: those of which all links go down, and do not come back."""
-    down_ps: dict[frozenset[str], int] = {}
-    for fault in faults:
-        if fault.kind == DOWN and fault.lasting_ps is None:
-            for ends in links_of(graph, fault.place):
-                down_ps[frozenset(ends)] = fault.at_ps
-    lost = {}
-    for host in hosts(graph):
-        own = [frozenset((host, peer)) for peer in graph[host]]
-        if down_ps.keys() >= set(own):
-            lost[host] = max(down_ps[each] for each in own)
+    """Return when hosts are lost: links go down for good, and no way is left to most others.
+
+    Of parts with as many hosts, the one with the first host stays.
+    """
+    lasting = [each for each in faults if each.kind == DOWN and each.lasting_ps is None]
+    names, lost = hosts(graph), dict[str, int]()
+    left: nx.Graph[str] = nx.Graph(graph.edges)
+    for fault in sorted(lasting, key=lambda each: each.at_ps):
+        left.remove_edges_from(links_of(graph, fault.place))
+        if fault.place in names:
+            lost.setdefault(fault.place, fault.at_ps)
+        parts = [
+            [host for host in names if host in part and host not in lost]
+            for part in nx.connected_components(left)
+        ]
+        most = max(parts, key=lambda part: (len(part), [-index(host) for host in part]))
+        for host in chain.from_iterable(part for part in parts if part is not most):
+            lost[host] = fault.at_ps
     return lost
 
 

@@ -20,7 +20,7 @@ from ringleaf.core.tensors import FLOAT32, Array, ElementType
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
 from ringleaf.experiments.checking.data import RankInputs
 from ringleaf.experiments.runs.checks import check_fits
-from ringleaf.experiments.setup.network import Members, connect
+from ringleaf.experiments.setup.network import GroupedHosts, connect
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
@@ -136,7 +136,7 @@ class Networks:
         in_network: str | None,
         capture: Path | None,
         record: Path | None = None,
-        members: Members | None = None,
+        members: GroupedHosts | None = None,
     ) -> Worn:
         worn = self._made.get(in_network)
         if worn is None or worn.gave_up or members is not None:

@@ -84,7 +84,7 @@ class Network(Protocol):
         """End the network, and all processes that it has."""
 
 
-class Members(Protocol):
+class GroupedHosts(Protocol):
     """Some of the hosts, which are ranks in place of all."""
 
     def group(self, system: System | None) -> Group | None:
@@ -102,7 +102,7 @@ class MakeNetwork(Protocol):
         in_network: str | None,
         capture: Path | None,
         record: Path | None = None,
-        members: Members | None = None,
+        members: GroupedHosts | None = None,
     ) -> Network: ...
 
 
@@ -244,7 +244,7 @@ def connect(
     in_network: str | None,
     capture: Path | None,
     record: Path | None = None,
-    members: Members | None = None,
+    members: GroupedHosts | None = None,
     watched: bool = True,
 ) -> Network:
     """Return a new network for one run, so that no run depends on another.
@@ -279,7 +279,7 @@ def connect(
     return simulated(spec, graph, options, _groups(members, options))
 
 
-def _groups(members: Members | None, options: NetworkOptions) -> list[Group] | None:
+def _groups(members: GroupedHosts | None, options: NetworkOptions) -> list[Group] | None:
     """Return the groups of a network for some hosts; None: the usual one."""
     group = None if members is None else members.group(options.system)
     return None if group is None else [group]
@@ -333,7 +333,7 @@ def connecting(
             in_network: str | None,
             capture: Path | None,
             record: Path | None = None,
-            members: Members | None = None,
+            members: GroupedHosts | None = None,
         ) -> Network:
             options = network_options(spec, in_network, capture=capture, record=record)
             return MininetNetwork(

@@ -84,6 +84,9 @@ if TYPE_CHECKING:
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
 
 
+FEW = 5
+"""As many lost hosts are counted, fewer are named."""
+
 MOST_PACKETS_S = 60.0
 """Seconds that packets may be expected to take beside a row of flows."""
 
@@ -484,9 +487,22 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         if until_ps is not None:
             until_ps *= self.spec.scale
         make = partial(self._connect_to, connect, algorithm, size_bytes, members)
-        carried = carry(self.spec, schedule, own, make, tell, until_ps)
+        try:
+            carried = carry(self.spec, schedule, own, make, tell, until_ps)
+        except BackendError as error:
+            raise self._with_remedy(error) from None
         carried.network.close()
         return Attempt(members, schedule, own, carried)
+
+    def _with_remedy(self, error: BackendError) -> BackendError:
+        """Return an error that ended a run; if hosts were lost, it says how to go on."""
+        if type(error) is not BackendError or self._shrinking is not None:
+            return error
+        lost = [*lost_hosts(self.spec.network_faults, self.graph)]
+        if not lost:
+            return error
+        names = ", ".join(lost) if len(lost) < FEW else f"{len(lost)} hosts"
+        return BackendError(f"{error}, or go on without {names}: --shrink 1ms")
 
     def _without_lost(self, algorithm: Algorithm, attempt: Attempt) -> Communicator:
         """Return who goes on after an attempt was given up.

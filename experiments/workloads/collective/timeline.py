@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappush, heapreplace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -23,7 +23,6 @@ from ringleaf.core.faults import NetworkFault
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.records.circuit_spells import spells_of
 from ringleaf.experiments.records.tracks import FOLDER, MOST_EVENTS, Event, named
-from ringleaf.experiments.workloads.collective.communicator import Communicator
 from ringleaf.networks.outcome import (
     AGGREGATE,
     RECEIVE,
@@ -32,6 +31,9 @@ from ringleaf.networks.outcome import (
     RunResult,
 )
 from ringleaf.topologies.graph import hosts
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.collective.communicator import Communicator
 
 MOST_PORTS = 1024
 """Queues are watched over time in networks with at most so many ports, 32 KiB for each."""
