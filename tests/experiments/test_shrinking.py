@@ -21,6 +21,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.faults import parse_faults
 from ringleaf.core.tensors import INT32
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.experiments.checking.data import Noise
 from ringleaf.experiments.workloads.collective.communicator import Communicator, Shrinking
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -70,6 +71,15 @@ def test_sums_are_of_what_those_who_are_left_brought() -> None:
     for tensor in found.tensors:
         assert np.array_equal(np.asarray(tensor), np.full(SIZE // 4, 1 + 4 + 8))
     assert [int(each[0]) for each in inputs] == [1, 2, 4, 8]
+
+
+def test_inputs_that_are_made_are_those_that_they_brought() -> None:
+    made = Noise(5, 4, 100, INT32)
+    left = made.of([0, 2, 3])
+    assert left.ranks == 3
+    for place, rank in enumerate([0, 2, 3]):
+        assert np.array_equal(left.part(place, 10, 90), made.part(rank, 10, 90))
+    assert made.ranks == 4
 
 
 def test_who_is_lost_later_is_left_out_later() -> None:
@@ -161,7 +171,7 @@ def test_an_algorithm_of_one_number_of_ranks_ends(tmp_path: Path) -> None:
 
 
 def test_a_server_that_nobody_asks_may_go() -> None:
-    row = measure(faults="h3 down at 1us", servers="1", shrink="90us").row
+    row = measure(faults="h3 down at 1us", servers="1", shrink="1us").row
     assert (row.lost_hosts, row.wrong) == ("", 0)
 
 

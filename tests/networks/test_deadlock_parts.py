@@ -182,13 +182,18 @@ def test_a_walk_from_the_first_queue_ends_in_a_cycle(after: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("delay", "period_ps"), [("1us", PERIOD_PS), ("20us", 80 * PS_PER_US)])
-def test_looks_are_four_delays_apart_or_50_us(delay: str, period_ps: int) -> None:
+def test_looks_are_four_delays_apart_or_50_us_and_get_rarer(delay: str, period_ps: int) -> None:
+    """While nothing is paused each wait is twice as long as the one before, up to 128 times."""
     ring = Ring(delay)
     lookout = Lookout(ring.arena, ring.at, ring.places)
     assert lookout.period_ps == period_ps
     assert lookout.next_ps(ring.arena, 0) == period_ps
     assert lookout.next_ps(ring.arena, period_ps - 1) == period_ps
-    assert lookout.next_ps(ring.arena, period_ps) == 2 * period_ps
+    assert lookout.next_ps(ring.arena, period_ps) == 3 * period_ps
+    now_ps = 3 * period_ps
+    for _ in range(8):
+        now_ps = lookout.next_ps(ring.arena, now_ps)
+    assert lookout.next_ps(ring.arena, now_ps) == now_ps + 128 * period_ps
 
 
 def test_queues_are_looked_at_where_a_class_has_been_paused_for_long(
@@ -206,14 +211,14 @@ def test_queues_are_looked_at_where_a_class_has_been_paused_for_long(
     for now_ps in (0, PERIOD_PS):
         lookout.next_ps(ring.arena, now_ps)
     assert looked == []
-    ring.pause("s0", "s1", PERIOD_PS + 1)
-    for now_ps in (2 * PERIOD_PS, 3 * PERIOD_PS):
+    ring.pause("s0", "s1", 2 * PERIOD_PS + 1)
+    for now_ps in (3 * PERIOD_PS, 7 * PERIOD_PS):
         lookout.next_ps(ring.arena, now_ps)
-    assert looked == [3 * PERIOD_PS]
-    ring.rows[ring.ports["s0", "s1"], SINCE_PS] = 3 * PERIOD_PS
-    now_ps = 4 * PERIOD_PS
+    assert looked == [7 * PERIOD_PS]
+    ring.rows[ring.ports["s0", "s1"], SINCE_PS] = 7 * PERIOD_PS
+    now_ps = 8 * PERIOD_PS
     lookout.next_ps(ring.arena, now_ps)
-    assert looked == [3 * PERIOD_PS, 4 * PERIOD_PS]
+    assert looked == [7 * PERIOD_PS, 8 * PERIOD_PS]
 
 
 def test_it_takes_two_looks_with_the_same_deadlock() -> None:

@@ -98,3 +98,13 @@ def test_sums_that_a_restarted_switch_has_lost_are_added_up_anew(
 
     assert row.wrong == 0
     assert row.rebuilt == (0 if algo == "ring" else 1)
+
+
+@pytest.mark.parametrize("algo", ["ring", "switchml"])
+def test_hosts_go_on_without_one_that_is_lost(tmp_path: Path, algo: str) -> None:
+    """It is never there: the others give up after half a second, and begin again."""
+    row = row_of(tmp_path, algo=algo, size="64K", faults="h1 down at 0", shrink="500us")
+
+    assert (row.lost_hosts, row.ranks_left, row.wrong) == ("h1", 3, 0)
+    assert row.again_ps == 500_000_000_000  # by the run's clock, which is 1000 times as slow
+    assert row.time_ps > row.again_ps

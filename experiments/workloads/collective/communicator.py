@@ -15,7 +15,7 @@ import networkx as nx
 
 from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.core.faults import NetworkFault
-from ringleaf.core.units import exact_time
+from ringleaf.core.units import exact_time, format_count
 from ringleaf.errors import BackendError
 from ringleaf.experiments.setup.cabling import Cabling
 from ringleaf.experiments.setup.network import fold_hierarchy
@@ -144,22 +144,23 @@ class Shrinking:
         assert after_ps is not None, "none that never gives up shrinks"
         begins_ps = of.begins_ps + after_ps
         gone = [each for each in of.hosts if self._is_lost(each, begins_ps)]
-        names = ", ".join(gone)
         left = [place for place, host in enumerate(of.hosts) if host not in gone]
         for server in of.servers if served else ():
             if self._is_lost(server, begins_ps):
                 raise BackendError(
                     f"shrink: {where} needs its servers, got {server} lost; leave a server alone"
                 )
+        assert gone, "a communicator gives up as somebody is lost"
         if root is not None and of.hosts[root] in gone:
             raise BackendError(
                 f"shrink: {where} needs its root, rank {root}, got its host {of.hosts[root]} lost; "
                 "let another host fail"
             )
         if len(left) < LEAST_RANKS:
+            least = format_count(LEAST_RANKS, "rank")
             raise BackendError(
-                f"shrink: {where} needs {LEAST_RANKS} ranks, got {len(left)} left at "
-                f"{exact_time(begins_ps)} without {names}; let fewer hosts fail"
+                f"shrink: {where} needs {least}, got {len(left)} left at {exact_time(begins_ps)} "
+                f"without {', '.join(gone)}; let fewer hosts fail"
             )
         return Communicator(
             of.graph,

@@ -501,7 +501,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         lost = [*lost_hosts(self.spec.network_faults, self.graph)]
         if not lost:
             return error
-        names = ", ".join(lost) if len(lost) < FEW else f"{len(lost)} hosts"
+        names = ", ".join(lost) if len(lost) < FEW else format_count(len(lost), "host")
         return BackendError(f"{error}, or go on without {names}: --shrink 1ms")
 
     def _without_lost(self, algorithm: Algorithm, attempt: Attempt) -> Communicator:

@@ -54,14 +54,14 @@ class CollectiveRow:
     rebuilt: int = 0  # trees of aggregation that were built again, as switches or links failed
     detect_ps: int | None = None  # from such a fault until the tree was another
     resume_ps: int | None = None  # from then until all workers had a result, the longest
-    lost_hosts: str = ""  # those that were lost for good, and that the others went on without
-    ranks_left: int | None = None  # after that
-    again_ps: int | None = None  # when these began again
     within_percent: float | None = None  # of flows: what the time may be wrong by, if known
     outside: str = ""  # of flows: why it is not known what the time may be wrong by
     packets_ps: int | None = None  # of flows: the time of packets, if that was asked for
     found_percent: float | None = None  # of flows: the signed error, in percent of that
     error: float | None = None  # of switches' sums: the greatest, of the magnitudes added up
+    lost_hosts: str = ""  # those that were lost for good, and that the others went on without
+    ranks_left: int | None = None  # after that
+    again_ps: int | None = None  # when these began again
 
 
 @dataclass(frozen=True, slots=True)

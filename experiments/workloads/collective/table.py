@@ -120,7 +120,8 @@ def remarks(rows: Sequence[CollectiveRow]) -> Iterator[str]:
         if row.again_ps is not None:
             at = format_time(row.again_ps)
             names = row.lost_hosts.replace(" ", ", ")
-            yield f"{_name(row)}: {row.ranks_left} ranks began again at {at}, without {names}"
+            left = format_count(row.ranks_left or 0, "rank")
+            yield f"{_name(row)}: {left} began again at {at}, without {names}"
     for row in rows:
         if row.outside:
             yield unmeasured(_name(row), row.outside)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ringleaf.collectives.schedule import Aggregate, Message, Schedule
 from ringleaf.core.faults import NetworkFault
-from ringleaf.core.units import PS_PER_US
+from ringleaf.core.units import PS_PER_US, format_count
 from ringleaf.experiments.records.circuit_spells import spells_of
 from ringleaf.experiments.records.tracks import FOLDER, MOST_EVENTS, Event, named
 from ringleaf.networks.outcome import (
@@ -196,7 +196,8 @@ def _shrunk(outcome: RunResult, communicators: Sequence[Communicator], tid: int)
         yield named("thread_name", _NETWORK, "communicators", tid)
         ends_ps = [*(each.begins_ps for each in communicators[1:]), outcome.time_ps]
         for each, end_ps in zip(communicators, ends_ps, strict=True):
-            name, ends = f"{each.ranks} ranks", (each.begins_ps, end_ps, outcome.time_ps)
+            name = format_count(each.ranks, "rank")
+            ends = (each.begins_ps, end_ps, outcome.time_ps)
             yield from _bar(name, tid, *ends, "communicator")
 
 

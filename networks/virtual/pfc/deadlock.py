@@ -30,6 +30,8 @@ from ringleaf.networks.virtual.state import Rows, open_network
 from ringleaf.switches.engine.queues import CLASS_BYTES, HEADS, LENGTHS
 
 LEAST_PERIOD_PS = 50 * PS_PER_US
+MOST_PERIODS = 128
+"""The longest time between two looks, in least ones: a deadlock stays, and looks take time."""
 
 Queue = tuple[int, int]
 """A port that sends, by its number, and a class."""
@@ -59,7 +61,8 @@ class Deadlock:
 class Lookout:
     """A watch for deadlocks in one network.
 
-    Two looks in sequence have to find the same one, so that no pause frame is on its way.
+    Two looks in sequence have to find the same one, so that no pause frame is on its way. While
+    nothing is paused for long, looks get rarer.
 
     Args:
         arena: The network's memory.
@@ -72,9 +75,13 @@ class Lookout:
         self._places = places
         slowest_ps = int(open_network(arena, network).ports[:, s.DELAY_PS].max())
         self.period_ps = max(LEAST_PERIOD_PS, 4 * slowest_ps)
-        """The time from one look to the next."""
-        self._next_ps = 0
+        """The least time from one look to the next."""
+        self._next_ps = self._wait_ps = 0
         self._suspected: Deadlock | None = None
+
+    @property
+    def _longer_ps(self) -> int:
+        return min(max(2 * self._wait_ps, self.period_ps), MOST_PERIODS * self.period_ps)
 
     def next_ps(self, arena: Arena, now_ps: int) -> int:
         """Look for a deadlock if it is time and a class has been paused for long.
@@ -85,7 +92,6 @@ class Lookout:
             DeadlockError: If there is a deadlock.
         """
         if now_ps >= self._next_ps:
-            self._next_ps = now_ps + self.period_ps
             rows = pause_rows(arena, self._network)
             is_long = (rows[:, PAUSED] > 0) & (rows[:, SINCE_PS] <= now_ps - self.period_ps)
             before, self._suspected = self._suspected, None
@@ -93,6 +99,8 @@ class Lookout:
                 self._suspected = find_deadlock(arena, self._network, self._places)
             if before is not None and before == self._suspected:
                 raise DeadlockError(complaint(before))
+            self._wait_ps = self.period_ps if is_long.any() else self._longer_ps
+            self._next_ps = now_ps + self._wait_ps
         return self._next_ps
 
 
