@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ringleaf.collectives.algorithm import NOWHERE, Algorithm
-from ringleaf.collectives.compression.compressor import codec_of
-from ringleaf.collectives.compression.registry import parse_compressor
+from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.cost import AlphaBeta
-from ringleaf.collectives.queue_pairs import over_queue_pairs
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.collectives.symmetry import Exchange
@@ -23,11 +20,10 @@ from ringleaf.core.compiling import working_s
 from ringleaf.core.disk import write_text
 from ringleaf.core.tensors import Array, as_result
 from ringleaf.core.units import PS_PER_S, format_count, format_size
-from ringleaf.errors import BackendError, ScheduleError
 from ringleaf.experiments.bounds.busbw import busbw_factor
-from ringleaf.experiments.checking.carrying import CarriedCollective, carry
+from ringleaf.experiments.checking.carrying import CarriedCollective
 from ringleaf.experiments.checking.data import TYPES, Given, Noise, RankInputs, Sparsity, whole
-from ringleaf.experiments.checking.exchanges import CarriedExchange, coded, tolerance_of
+from ringleaf.experiments.checking.exchanges import CarriedExchange, tolerance_of
 from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.methods import carry_step
 from ringleaf.experiments.checking.verdict import Tolerance, Verdict
@@ -52,13 +48,17 @@ from ringleaf.experiments.setup.network import (
     make_graph,
     mean_distance,
 )
-from ringleaf.experiments.setup.placing import placed
 from ringleaf.experiments.setup.ranks import count_nodes, count_ranks, one_collective
-from ringleaf.experiments.spec.kinds import DTYPES, GIVEN, NONE
+from ringleaf.experiments.spec.kinds import DTYPES, NONE
 from ringleaf.experiments.spec.network import FLOW, VIRTUAL
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.workloads.collective import table, timeline
-from ringleaf.experiments.workloads.collective.communicator import Communicator, Shrinking, joined
+from ringleaf.experiments.workloads.collective.attempts import (
+    AskedCollective,
+    Attempt,
+    AttemptCarrier,
+)
+from ringleaf.experiments.workloads.collective.communicator import Communicator
 from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
 from ringleaf.experiments.workloads.collective.results import (
     MOST_JUDGED,
@@ -70,7 +70,6 @@ from ringleaf.experiments.workloads.collective.rows import (
     LinkSeries,
 )
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
-from ringleaf.networks.faults import lost_hosts
 from ringleaf.topologies.graph import hosts, switches, with_widest_circuits
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import link_kinds
@@ -83,9 +82,6 @@ if TYPE_CHECKING:
 
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
 
-
-FEW = 5
-"""As many lost hosts are counted, fewer are named."""
 
 MOST_PACKETS_S = 60.0
 """Seconds that packets may be expected to take beside a row of flows."""
@@ -105,23 +101,6 @@ class Measurement:
     tensors: list[torch.Tensor | Array] | None = None
     explained: Explained | None = None  # where the time went, if that was asked for
     communicators: tuple[Communicator, ...] = ()  # those that gave up, and the last one
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A collective that some hosts have done, or have given up.
-
-    Attributes:
-        members: The hosts.
-        schedule: What they did.
-        inputs: Their inputs.
-        carried: What came of it.
-    """
-
-    members: Communicator
-    schedule: Schedule
-    inputs: RankInputs
-    carried: CarriedCollective
 
 
 class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
@@ -156,26 +135,15 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         self.paces = read_paces()
         self.taken_s = 0.0
         self.ranks = count_ranks(len(hosts(self.graph)), spec.servers)
-        self._everyone = Communicator.of_all(self.graph, spec.servers)
-
-    @cached_property
-    def limits(self) -> CollectiveLimits:
+        widest = with_widest_circuits(self.graph) if spec.circuits else self.graph
+        self.limits = CollectiveLimits(spec, self.collective, widest, self.ranks)
         """The least times of its collectives."""
-        graph = with_widest_circuits(self.graph) if self.spec.circuits else self.graph
-        return CollectiveLimits(self.spec, self.collective, graph, self.ranks)
+        self._carrier = AttemptCarrier(spec, self.graph, self.limits, self._examine)
 
     @property
     def fabric(self) -> AlphaBeta:
         """The fabric that schedules of this topology are built for."""
         return self.limits.fabric
-
-    @cached_property
-    def _shrinking(self) -> Shrinking | None:
-        """When ranks give up as a host is lost, and go on without it; None: they don't."""
-        if self.spec.shrink_ps is None:
-            return None
-        lost_ps = lost_hosts(self.spec.network_faults, self.graph)
-        return Shrinking(lost_ps, self.spec.shrink_ps)
 
     @cached_property
     def results(self) -> CollectiveResults:
@@ -357,45 +325,12 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     def _is_dense(self) -> bool:
         return self.spec.density == 1 and not self.spec.compress
 
-    def schedule(
-        self, algorithm: Algorithm, size_bytes: int, members: Communicator | None = None
-    ) -> Schedule:
+    def schedule(self, algorithm: Algorithm, size_bytes: int) -> Schedule:
         """Return an algorithm's schedule for this topology, at one size.
 
         Messages are written by the compressor's codec, if the algorithm has none of its own.
-
-        Args:
-            algorithm: The algorithm.
-            size_bytes: Bytes per rank.
-            members: The hosts that are ranks; None: all.
         """
-        members = members or self._everyone
-        is_given = self.spec.rank_order == GIVEN and algorithm.symmetric
-        embedding = NOWHERE if is_given else members.embedding
-
-        def build(root: int) -> Schedule:
-            return algorithm.build(
-                members.ranks,
-                size_bytes=size_bytes,
-                hierarchy=members.hierarchy,
-                root=root,
-                fabric=self.fabric,
-                servers=self.spec.servers,
-                embedding=embedding,
-                time_ps=lambda schedule: self.expected_ps(schedule, size_bytes),
-                network=members.cabling,
-            )
-
-        schedule = placed(
-            build,
-            algorithm,
-            self.spec.rank_order,
-            embedding,
-            ranks=members.ranks,
-            seed=self.spec.seed,
-        )
-        codec = codec_of(parse_compressor(self.spec.compress)) if self.spec.compress else None
-        return coded(over_queue_pairs(schedule, self.spec.queue_pairs), codec)
+        return self._carrier.schedule(algorithm, size_bytes)
 
     def expected_ps(self, schedule: Schedule, size_bytes: int) -> int:
         """Return the time that a schedule of hosts is expected to take, by the cost model."""
@@ -413,17 +348,14 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
 
         There is one network; another for each time that ranks go on without hosts they have lost.
         """
+        threads = self.estimate(algorithm, size_bytes).threads
+        asked = AskedCollective(algorithm, size_bytes, threads)
         if algorithm.method is not None:
-            network = self._connect_to(connect, algorithm, size_bytes, self._everyone)
+            network = self._carrier.network(connect, asked)
             return self._measure_method(network, algorithm, size_bytes, inputs)
-        attempt = self._attempt(connect, algorithm, size_bytes, inputs, self._everyone, tell)
-        outcomes, communicators = [attempt.carried.outcome], [attempt.members]
-        while outcomes[-1].gave_up:
-            members = self._without_lost(algorithm, attempt)
-            attempt = self._attempt(connect, algorithm, size_bytes, inputs, members, tell)
-            outcomes.append(attempt.carried.outcome)
-            communicators.append(members)
-        schedule, carried, outcome = attempt.schedule, attempt.carried, joined(outcomes)
+        done = self._carrier.carry(connect, asked, inputs, tell)
+        attempt, outcome = done.last, done.outcome
+        schedule, carried = attempt.schedule, attempt.carried
         row = self._row(
             *(algorithm, size_bytes, attempt, outcome),
             verdict=self._verdict(algorithm, attempt),
@@ -431,9 +363,8 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         )
         if self.spec.net == FLOW:
             row = self._with_error(row, algorithm, schedule, inputs)
-        measurement = replace(
-            self._measurement(algorithm, row, outcome, schedule, carried.arrays),
-            communicators=tuple(communicators),
+        measurement = self._measurement(
+            *(algorithm, row, outcome, schedule, carried.arrays), done.communicators
         )
         network = carried.network
         if self.spec.explain:
@@ -447,85 +378,10 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         """Whether schedules are followed, also where there is no data."""
         return self.ranks <= MOST_JUDGED or self.spec.net != FLOW or self.spec.has_data
 
-    def _connect_to(
-        self, connect: MakeNetwork, algorithm: Algorithm, size_bytes: int, members: Communicator
-    ) -> Network:
-        """Return a network for some of its hosts, which begin at a time."""
-        update: dict[str, Any] = {"threads": self.estimate(algorithm, size_bytes).threads}
-        again: dict[str, Any] = {}
-        if members.lost:
-            update["faults"] = members.faults(self.spec.faults)
-            again["members"] = members
-        return connect(
-            self.spec.model_copy(update=update),
-            self.graph,
-            in_network=algorithm.name if algorithm.in_network else None,
-            capture=self._folder(self._pcaps, algorithm, size_bytes, members),
-            record=self._folder(self.spec.record, algorithm, size_bytes, members),
-            **again,
-        )
-
-    def _attempt(
-        self,
-        connect: MakeNetwork,
-        algorithm: Algorithm,
-        size_bytes: int,
-        inputs: RankInputs,
-        members: Communicator,
-        tell: Callable[[int], None] | None,
-    ) -> Attempt:
-        """Run an algorithm on some hosts until they have results, or give up."""
-        own = inputs.of(members.numbers) if members.lost else inputs
-        moved_bytes = own.elements * DTYPES[self.spec.dtype]  # a compressor may give less
-        schedule = self.schedule(algorithm, moved_bytes, members)
+    def _examine(self, algorithm: Algorithm, schedule: Schedule) -> None:
+        """Follow a schedule before it runs, if it is judged."""
         if self._is_judged:
             self._judge(algorithm, schedule).examine(schedule)
-        until_ps = None
-        if self._shrinking is not None:
-            served = algorithm.in_network or schedule.servers > 0
-            until_ps = self._shrinking.until_ps(members, served=served)
-        if until_ps is not None:
-            until_ps *= self.spec.scale
-        make = partial(self._connect_to, connect, algorithm, size_bytes, members)
-        try:
-            carried = carry(self.spec, schedule, own, make, tell, until_ps)
-        except BackendError as error:
-            raise self._with_remedy(error) from None
-        carried.network.close()
-        return Attempt(members, schedule, own, carried)
-
-    def _with_remedy(self, error: BackendError) -> BackendError:
-        """Return an error that ended a run; if hosts were lost, it says how to go on."""
-        if type(error) is not BackendError or self._shrinking is not None:
-            return error
-        lost = [*lost_hosts(self.spec.network_faults, self.graph)]
-        if not lost:
-            return error
-        names = ", ".join(lost) if len(lost) < FEW else format_count(len(lost), "host")
-        return BackendError(f"{error}, or go on without {names}: --shrink 1ms")
-
-    def _without_lost(self, algorithm: Algorithm, attempt: Attempt) -> Communicator:
-        """Return who goes on after an attempt was given up.
-
-        Raises:
-            BackendError: If they can't.
-        """
-        assert self._shrinking is not None, "nobody gives up otherwise"
-        has_root = self.collective in (Collective.REDUCE, Collective.BROADCAST)
-        members = self._shrinking.without_lost(
-            attempt.members,
-            where=algorithm.name,
-            root=attempt.schedule.root if has_root else None,
-            served=algorithm.in_network or attempt.schedule.servers > 0,
-        )
-        try:
-            self.schedule(algorithm, 0, members)
-        except ScheduleError as error:
-            raise BackendError(
-                f"shrink: {algorithm.name} can't go on without {', '.join(members.lost)}, got "
-                f"{error}; take another algorithm"
-            ) from None
-        return members
 
     def _verdict(self, algorithm: Algorithm, attempt: Attempt) -> Verdict | None:
         """Return the judgement of ranks' values, or else of the schedule; None: there is none."""
@@ -605,7 +461,11 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         network.close()
         carried = CarriedCollective(network, done.results, done.outcome)
         row = self._row(
-            *(algorithm, size_bytes, Attempt(self._everyone, done.schedule, inputs, carried)),
+            *(
+                algorithm,
+                size_bytes,
+                Attempt(self._carrier.everyone, done.schedule, inputs, carried),
+            ),
             done.outcome,
             verdict=done.verdict,
             # An element that is not chosen takes nothing.
@@ -620,10 +480,14 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         outcome: RunResult,
         schedule: Schedule,
         arrays: Sequence[Array],
+        communicators: tuple[Communicator, ...] = (),
     ) -> Measurement:
         size_bytes = row.size_bytes
-        pcaps = self._folder(self._pcaps, algorithm, size_bytes)
-        files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
+        captures = (
+            self._carrier.captures(algorithm, size_bytes, members)
+            for members in communicators or (self._carrier.everyone,)
+        )
+        files = [path for each in captures if each for path in sorted(each.glob("*.pcapng"))]
         kept = None if self._own_inputs is None else [as_result(array.copy()) for array in arrays]
         return Measurement(
             row,
@@ -633,6 +497,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             files,
             schedule,
             kept,
+            communicators=communicators,
         )
 
     def _explained(
@@ -665,20 +530,6 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         """Return the judge of an algorithm: only files have roots other than rank 0."""
         root = 0 if algorithm.ranks is None else schedule.root
         return self._judges.setdefault(root, Judge(self.collective, root))
-
-    @property
-    def _pcaps(self) -> Path | None:
-        return self.spec.out / "pcap" if self.spec.pcap else None
-
-    def _folder(
-        self,
-        base: Path | None,
-        algorithm: Algorithm,
-        size_bytes: int,
-        members: Communicator | None = None,
-    ) -> Path | None:
-        left = f"-without-{'-'.join(members.lost)}" if members is not None and members.lost else ""
-        return None if base is None else base / f"{algorithm.name}-{size_bytes}{left}"
 
     def _tolerance(self, algorithm: Algorithm) -> Tolerance | None:
         return tolerance_of(algorithm, self.spec.lanes)
