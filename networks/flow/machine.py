@@ -85,7 +85,7 @@ class FlowMachine:
     def carry(self, operation: CollectiveOperation, until_ps: int | None = None) -> list[int]:
         """Carry an operation to its end; return the times at which its ranks were done.
 
-        None, if they were not by `until_ps` after the start.
+        There are none if they were not by `until_ps` after the start.
         """
         end_ps = FOREVER_PS if until_ps is None else self.now_ps + until_ps
         self.execution.start(operation, self.now_ps)

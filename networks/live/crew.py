@@ -128,7 +128,7 @@ class HostCrew:
     def _gather(self, kind: str, limit_s: float, until_s: float | None = None) -> list[Any]:
         """Wait until every host has sent a message of this kind; return them in hosts' order.
 
-        None, if some have not by `until_s` of the monotonic clock.
+        There are none if some have not by `until_s` of the monotonic clock.
 
         Raises:
             BackendError: If there is no progress for `limit_s`, or a process ends.
