@@ -22,10 +22,11 @@ from ringleaf.networks.endpoints.memory import aligned
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.flow.class_layout import ClassLayout, hosts_of, join
 from ringleaf.networks.flow.classes import Classes, class_plans
-from ringleaf.networks.flow.machine import FlowMachine, Tell
+from ringleaf.networks.flow.machine import FlowMachine
 from ringleaf.networks.groups import whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import MOST_CELLS, RECEIVE, RunResult
+from ringleaf.networks.telling import Tell, Telling
 from ringleaf.networks.virtual.state import open_network
 from ringleaf.topologies.graph import hosts, neighbors, switches
 
@@ -110,7 +111,7 @@ class ClassRun:
         machine = FlowMachine(
             *(self._graph, store, options, endpoints, tables), ends=ends, sources={}
         )
-        machine.tell = tell
+        machine.telling = Telling(tell)
         operation = _operation(endpoints, parts, dtype)
         meter = machine.meter()
         journal = None

@@ -12,7 +12,7 @@ import networkx as nx
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store
 from ringleaf.core.heap import CAPACITY, grow_heap
-from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_size
+from ringleaf.core.units import FOREVER_PS, format_size
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.execution import Execution
@@ -21,15 +21,12 @@ from ringleaf.networks.flow import loop
 from ringleaf.networks.flow.layout import FlowTables
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import Direction, RunResult
+from ringleaf.networks.telling import Telling
 from ringleaf.networks.virtual.meter import Meter
 from ringleaf.topologies.graph import link
 
 if TYPE_CHECKING:
     from ringleaf.networks.flow.troubles import FlowTroubles
-
-TELL_PS = 50 * PS_PER_US
-
-Tell = Callable[[int], None]
 
 
 class FlowMachine:
@@ -63,7 +60,7 @@ class FlowMachine:
         self.now_ps = 0
         self.troubles = troubles
         self.endpoints, self.tables = endpoints, tables
-        self.tell: Tell | None = None
+        self.telling = Telling()
         self._check = check
         self._graph, self._store, self._options = graph, store, options
         self._ends, self._sources = list(ends), sources
@@ -101,7 +98,8 @@ class FlowMachine:
     ) -> list[CollectiveOperation]:
         """Let time run until operations are done, or to `until_ps`; return those then done."""
         while True:
-            stop_ps = min(until_ps, self._report(), self._next_trouble_ps)
+            told_ps = self.telling.next_ps(self.now_ps, self._counted)
+            stop_ps = min(until_ps, told_ps, self._next_trouble_ps)
             reason = loop.run(self._store.arena, self.tables.at, stop_ps)
             if reason == loop.NEEDS_ROOM:
                 self._make_room()
@@ -156,12 +154,10 @@ class FlowMachine:
                 )
         return replace(result, queue_peaks=peaks, peak_queue_bytes=max(peaks.values(), default=0))
 
-    def _report(self) -> int:
-        """Tell how far the run is; return the time of the next report."""
-        if self.tell is None:
-            return FOREVER_PS
-        self.tell(int(self._store.arena.words[self.tables.net + s.HOPS]))
-        return self.now_ps + TELL_PS
+    def _counted(self) -> tuple[int, int]:
+        """Return the packet-hops and the events so far."""
+        words, at = self._store.arena.words, self.tables.net
+        return int(words[at + s.HOPS]), int(words[at + s.EVENTS])
 
     def _waits(self, under_way: Sequence[CollectiveOperation]) -> str:
         """Return who waits for whom, of the first nodes that do."""

@@ -26,7 +26,7 @@ from ringleaf.networks.flow.class_run import ClassRun, without_classes
 from ringleaf.networks.flow.class_search import find_classes
 from ringleaf.networks.flow.classes import Classes
 from ringleaf.networks.flow.layout import Layout
-from ringleaf.networks.flow.machine import FlowMachine, Tell
+from ringleaf.networks.flow.machine import FlowMachine
 from ringleaf.networks.flow.scope import LEAST_RANKS, MOST_WHOLE, check_flow
 from ringleaf.networks.flow.sums import FluidSums, FluidSystem
 from ringleaf.networks.flow.troubles import FlowTroubles
@@ -34,6 +34,7 @@ from ringleaf.networks.flow.ways import Ways
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.telling import Tell, Telling
 from ringleaf.networks.virtual.fabric import places
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import directions, hosts
@@ -112,7 +113,7 @@ class FlowNetwork(HasEndpoints):
             return by_class.run(schedule, elements, dtype, tell, notes=notes is not None)
         machine = self._machine
         machine.execution.check_idle()
-        machine.tell = tell
+        machine.telling = Telling(tell)
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
             machine.tables.update()
             meter, journal = machine.meter(), self._watch(schedule, notes)
@@ -133,7 +134,7 @@ class FlowNetwork(HasEndpoints):
         machine = self._machine
         machine.execution.check_idle()
         machine.tables.update()
-        machine.tell = tell
+        machine.telling = Telling(tell)
         meter = machine.meter()
         with machine.disturbed():
             end_ps = self._direct(director)

@@ -17,7 +17,7 @@ from ringleaf.core.arena import Store
 from ringleaf.core.faults import CORRUPT
 from ringleaf.core.packets import POOL_SIZE, free_packets, make_pool
 from ringleaf.core.tensors import Array, as_arrays
-from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_time
+from ringleaf.core.units import FOREVER_PS, format_time
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import make_ring, take_completions
 from ringleaf.hosts.rc.wire import ICRC_BYTES
@@ -35,6 +35,7 @@ from ringleaf.networks.faults import Disturbance
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.telling import Tell, Telling
 from ringleaf.networks.virtual.capture import Capture, Consumer
 from ringleaf.networks.virtual.circuits import CircuitSwitching
 from ringleaf.networks.virtual.fabric import lay_out, places
@@ -61,9 +62,6 @@ if TYPE_CHECKING:
 POOL_PACKETS = 1 << 16  # those that were never used take no memory
 POOL_VECTORS = 8192
 LEAST_HEAD_BYTES = 128  # the size of hosts' headers
-TELL_PS = 50 * PS_PER_US  # virtual time after which to tell how far a run is, at the latest
-
-Tell = Callable[[int], None]
 
 
 class VirtualNetwork(HasEndpoints):
@@ -166,7 +164,7 @@ class VirtualNetwork(HasEndpoints):
             trees=self._trees,
         )
         self.circuits = self._switch_circuits()
-        self._tell: Tell | None = None
+        self._telling = Telling()
         self.leases: Leases | None = None
         """The leases of the last run's tensors, if it had some."""
 
@@ -294,7 +292,7 @@ class VirtualNetwork(HasEndpoints):
                 can't be used after any error that ended a run.
         """
         self._execution.check_idle()
-        self._tell = tell
+        self._telling = Telling(tell)
         self._disturb(disturbances)
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
             self._begin_circuits(schedule, as_arrays(tensors))
@@ -431,7 +429,7 @@ class VirtualNetwork(HasEndpoints):
                 error ended an earlier run.
         """
         self._execution.check_idle()
-        self._tell = tell
+        self._telling = Telling(tell)
         self._disturb(disturbances)
         if self.circuits is not None:
             self.circuits.begin(self.options.planned, self.now_ps)
@@ -550,9 +548,7 @@ class VirtualNetwork(HasEndpoints):
         if self._occupancy is not None:
             self._occupancy.sample(self.now_ps)
             next_ps = min(next_ps, self._occupancy.next_ps)
-        if self._tell is not None:
-            self._tell(self._hops)
-            next_ps = min(next_ps, self.now_ps + TELL_PS)
+        next_ps = min(next_ps, self._telling.next_ps(self.now_ps, self._counted))
         if self.pauses is not None:
             next_ps = min(next_ps, self.pauses.next_ps(self.now_ps))
         return next_ps
@@ -609,7 +605,13 @@ class VirtualNetwork(HasEndpoints):
     @property
     def _hops(self) -> int:
         """The packets that have arrived anywhere so far."""
-        return sum(int(self.store.arena.words[at + s.HOPS]) for at in self._regions.blocks)
+        return self._counted()[0]
+
+    def _counted(self) -> tuple[int, int]:
+        """Return the packets that have arrived anywhere, and the events, so far."""
+        words, blocks = self.store.arena.words, self._regions.blocks
+        hops, events = (sum(int(words[at + each]) for at in blocks) for each in (s.HOPS, s.EVENTS))
+        return hops, events
 
     def _patience(self) -> Patience:
         groups = range(len(self.endpoints.groups))
