@@ -25,21 +25,23 @@ class Telling:
 
     def __init__(self, tell: Callable[[int], None] | None = None) -> None:
         self._tell = tell
-        self._wait_ps = LEAST_PS
+        self._wait_ps = LEAST_PS // 2
         self._next_ps = 0 if tell is not None else FOREVER_PS
         self._events = 0
 
     def next_ps(self, now_ps: int, count: Callable[[], tuple[int, int]]) -> int:
-        """Tell if it is time, and return when that is next.
+        """Tell, and return when to stop for that.
 
         Args:
             now_ps: The time.
             count: Returns packet-hops and events so far.
         """
-        if now_ps < self._next_ps or self._tell is None:
+        if self._tell is None:
             return self._next_ps
         hops, events = count()
         self._tell(hops)
+        if now_ps < self._next_ps:
+            return self._next_ps
         few = events - self._events < FEW_EVENTS
         self._wait_ps = min(2 * self._wait_ps, MOST_PS) if few else LEAST_PS
         self._events = events
