@@ -187,7 +187,7 @@ def test_a_run_that_ends_early_restores_its_links() -> None:
 
 
 def test_one_hears_how_far_a_run_is() -> None:
-    """After 50 us of simulated time, and later as little happens, of packet-hops, which only grow."""
+    """After 50 us of simulated time, later as little happens, of packet-hops, which only grow."""
     told: list[int] = []
     stops: list[int] = []
     network = star()
@@ -197,7 +197,7 @@ def test_one_hears_how_far_a_run_is() -> None:
         told.append(hops)
         stops.append(network.now_ps)
 
-    result = send(network, 128 * MESSAGE, tell=tell)
+    result = send(network, 256 * MESSAGE, tell=tell)
     assert stops[:3] == [0, 50 * 10**6, 150 * 10**6]
     assert told == sorted(told)
     assert 0 < told[-1] <= result.packet_hops
