@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.fill_tables as f
 import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
 from ringleaf.core import native_types as types

@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.fill_tables as f
 import ringleaf.networks.flow.state as n
 from ringleaf.core.arena import Store, Words
 from ringleaf.core.units import FOREVER_PS, PS_PER_S

@@ -1,430 +1,115 @@
 """Max-min fair rates by progressive filling: the solver of the flow network.
 
-Flows cross directions of links, and have a weight, a peak (the most that one may have) and a level.
-Those of a higher level are served first (strict priority); within a level, the rates of all flows
+Flows of a higher level are served first (strict priority); within a level, the rates of all flows
 grow in proportion to their weights until a link is full or a flow has its peak, and so forth
-(Bertsekas and Gallager, "Data Networks", 6.5.2). A row may stand for several flows that are alike.
+(Bertsekas and Gallager, "Data Networks", 6.5.2).
 
-A link on which all flows together can't have more than its capacity, even at their peaks, never
-limits anybody: it is slack. After a flow has come or gone, only those are solved again that it may
-concern: flows of links that are not slack and on which anything changes.
+After a flow has come or gone, only those are solved again that it may concern: flows of links that
+are not slack and on which anything changes.
 
 Rates are in bit/s. Whole numbers are exact as floats, and so are their sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from ringleaf.core.arena import Store, Words
+import ringleaf.networks.flow.fill_tables as f
+from ringleaf.core.arena import Words
 from ringleaf.core.compiled import inline
 from ringleaf.core.views import as_floats
-
-NONE = -1
-
-# The block.
-LINKS = 0
-LINKS_AT = 1  # rows
-FLOWS = 2
-FLOWS_AT = 3
-ENTRIES_AT = 4
-STAMP = 5  # the number of the last solution
-DIRTY_FLOWS = 6  # flows that have come since
-DIRTY_FLOWS_AT = 7
-DIRTY_LINKS = 8  # links that are not slack, or were not, and whose flows have changed since
-DIRTY_LINKS_AT = 9
-MET_FLOWS = 10  # flows of the last solution, in the order in which they were met
-MET_FLOWS_AT = 11
-MET_LINKS = 12  # links that are not slack: first those all of whose flows are met, then borders
-MET_LINKS_AT = 13
-INNER = 14  # the number of the former
-ROUND = 15  # the number of the last time that flows were given rates
-CAME_FLOWS = 16  # of the lists of flows and links that had changed before the last solution
-CAME_LINKS = 17
-FILLING_WORDS = 18
-
-# A link's direction: a line of the cache for what each change of its flows needs, and one more.
-CAPACITY = 0  # float
-LOAD = 1  # float: of its flows, if each had its peak
-FIRST = 2  # entry
-LINK_STAMP = 3
-IS_DIRTY_LINK = 4
-LINK_ROUND = 5  # the last round in which it was among those met
-IS_FULL = 6
-GROWING = 7  # the number of rows that still grow
-REST = 8  # float: what is left of the capacity
-USAGE = 9  # float: the sum of flows' uses by weight, of those that still grow
-FIRST_ANSWER = 10  # entry of a flow whose acknowledgements go by it
-LINK_WORDS = 16
-
-# A flow, or several that are alike.
-FIRST_ENTRY = 0
-ENTRY_COUNT = 1
-COUNT = 2  # of flows; 0: it is not there
-WEIGHT = 3  # float
-PEAK = 4  # float: the most that each may have
-LEVEL = 5
-RATE = 6  # float: of each
-FLOW_STAMP = 7
-IS_DIRTY_FLOW = 8
-IS_FIXED = 9
-BEFORE = 10  # float: its rate by the last solution
-LIMIT = 11  # the link that keeps it from more; NONE: it has its peak
-FLOW_WORDS = 16
-
-# A flow's crossing of a link.
-LINK = 0
-USE = 1  # float: the bits that the link carries for each of the flow's
-FLOW = 2
-NEXT = 3  # entries of the link whose flows are there
-PREVIOUS = 4
-NEXT_ANSWER = 5  # entries of the link by which the answers to flows that are there go
-PREVIOUS_ANSWER = 6
-ENTRY_WORDS = 8
-
-LEAST_WHOLE = 1e6  # bit/s
-TOLERANCE = 1e-9  # of sums that are not of whole numbers
-
-
-def make_filling(store: Store, capacities: Sequence[float]) -> int:
-    """Return the offset of a solver without flows, for links of these capacities in bit/s."""
-    at = store.allocate("words", FILLING_WORDS)
-    rows = store.allocate("words", len(capacities) * LINK_WORDS)
-    places = {
-        LINKS_AT: rows,
-        DIRTY_LINKS_AT: store.allocate("words", len(capacities)),
-        MET_LINKS_AT: store.allocate("words", len(capacities)),
-    }
-    words = store.arena.words
-    words[at + LINKS] = len(capacities)
-    for word, offset in places.items():
-        words[at + word] = offset
-    table = words[rows : rows + len(capacities) * LINK_WORDS].reshape(-1, LINK_WORDS)
-    table.view(np.float64)[:, CAPACITY] = capacities
-    table[:, [FIRST, FIRST_ANSWER]] = NONE
-    return at
-
-
-def add_flows(
-    store: Store,
-    at: int,
-    ways: Sequence[Sequence[tuple[int, float]]],
-    peaks: Sequence[float] | None = None,
-) -> int:
-    """Add flows, which are not there yet; return the number of the first one.
-
-    Others may be there. A flow's weight is 1.
-
-    Args:
-        store: The store that holds the solver.
-        at: The solver's block.
-        ways: By flow, the links that it crosses, each once, and its use of them.
-        peaks: By flow, the most that it may have in bit/s; None: what its links have for it alone.
-    """
-    first, count = int(store.arena.words[at + FLOWS]), len(ways)
-    total = first + count
-    old_rows = int(store.arena.words[at + FLOWS_AT])
-    rows = store.allocate("words", total * FLOW_WORDS)
-    old_entries = int(store.arena.words[at + ENTRIES_AT])
-    used = _entries(store.arena.words, at)
-    entries = store.allocate("words", (used + sum(map(len, ways))) * ENTRY_WORDS)
-    lists = [store.allocate("words", total) for _ in range(2)]
-    words = store.arena.words
-    words[rows : rows + first * FLOW_WORDS] = words[old_rows:][: first * FLOW_WORDS]
-    words[entries : entries + used * ENTRY_WORDS] = words[old_entries:][: used * ENTRY_WORDS]
-    dirty = int(words[at + DIRTY_FLOWS])
-    words[lists[0] : lists[0] + dirty] = words[words[at + DIRTY_FLOWS_AT] :][:dirty]
-    words[at + FLOWS], words[at + FLOWS_AT], words[at + ENTRIES_AT] = total, rows, entries
-    words[at + DIRTY_FLOWS_AT], words[at + MET_FLOWS_AT] = lists
-    for number, way in enumerate(ways, first):
-        row, floats = flow_row(words, at, number), as_floats(words)
-        _write_way(words, at, number, way, used)
-        floats[row + WEIGHT] = 1.0
-        alone = (floats[link_row(words, at, link) + CAPACITY] / use for link, use in way)
-        floats[row + PEAK] = min(alone) if peaks is None else peaks[number - first]
-        used += len(way)
-    return first
-
-
-def _entries(words: Words, at: int) -> int:
-    """Return the number of entries of all flows, and of those that flows have had before."""
-    rows = _rows(words, at)
-    return int((rows[:, FIRST_ENTRY] + rows[:, ENTRY_COUNT]).max(initial=0))
-
-
-def _rows(words: Words, at: int) -> Words:
-    """Return the rows of all flows."""
-    first, count = words[at + FLOWS_AT], words[at + FLOWS]
-    return words[first : first + count * FLOW_WORDS].reshape(-1, FLOW_WORDS)
-
-
-def crossings(words: Words, at: int) -> tuple[Words, Words]:
-    """Return the flows and the links of all their crossings, flow by flow."""
-    counts, firsts = _rows(words, at)[:, ENTRY_COUNT], _rows(words, at)[:, FIRST_ENTRY]
-    flows = np.repeat(np.arange(len(counts)), counts)
-    starts = np.repeat(firsts - (np.cumsum(counts) - counts), counts)
-    entries = starts + np.arange(len(flows))
-    return flows, words[words[at + ENTRIES_AT] + entries * ENTRY_WORDS + LINK]
-
-
-def move_flows(
-    store: Store, at: int, ways: Mapping[int, Sequence[tuple[int, float]]], peaks: Sequence[float]
-) -> None:
-    """Have flows, none of which is there, cross other links.
-
-    Args:
-        store: The store that holds the solver.
-        at: The solver's block.
-        ways: By flow, the links that it crosses from now on, and its use of them.
-        peaks: Likewise in order, the most that each may have in bit/s.
-    """
-    used, old = _entries(store.arena.words, at), int(store.arena.words[at + ENTRIES_AT])
-    entries = store.allocate("words", (used + sum(map(len, ways.values()))) * ENTRY_WORDS)
-    words = store.arena.words
-    words[entries : entries + used * ENTRY_WORDS] = words[old:][: used * ENTRY_WORDS]
-    words[at + ENTRIES_AT] = entries
-    for (flow, way), peak in zip(ways.items(), peaks, strict=True):
-        assert words[flow_row(words, at, flow) + COUNT] == 0
-        _write_way(words, at, flow, way, used)
-        as_floats(words)[flow_row(words, at, flow) + PEAK] = peak
-        used += len(way)
-
-
-def _write_way(
-    words: Words, at: int, flow: int, way: Sequence[tuple[int, float]], first: int
-) -> None:
-    """Write a flow's crossings of links, the first of which has this number."""
-    row, floats = flow_row(words, at, flow), as_floats(words)
-    words[row + FIRST_ENTRY], words[row + ENTRY_COUNT] = first, len(way)
-    for place, (link, use) in enumerate(way, first):
-        entry = entry_row(words, at, place)
-        words[entry + LINK], words[entry + FLOW] = link, flow
-        floats[entry + USE] = use
-
-
-@inline
-def link_row(words: Words, at: int, link: int) -> int:
-    """Return the offset of a link's row."""
-    return words[at + LINKS_AT] + link * LINK_WORDS
-
-
-@inline
-def flow_row(words: Words, at: int, flow: int) -> int:
-    """Return the offset of a flow's row."""
-    return words[at + FLOWS_AT] + flow * FLOW_WORDS
-
-
-@inline
-def entry_row(words: Words, at: int, entry: int) -> int:
-    """Return the offset of an entry's row."""
-    return words[at + ENTRIES_AT] + entry * ENTRY_WORDS
-
-
-@inline
-def times(words: Words, entry: int) -> int:
-    """Return how many flows a row stands for on a link, by the offset of its entry."""
-    return round(as_floats(words)[entry + USE])
-
-
-def set_peak(words: Words, at: int, flow: int, peak: float) -> None:
-    """Set the most that a flow may have, in bit/s, if that is less; it must not be there."""
-    row = flow_row(words, at, flow)
-    assert words[row + COUNT] == 0
-    floats = as_floats(words)
-    floats[row + PEAK] = min(floats[row + PEAK], peak)
-
-
-@inline
-def is_dirty(words: Words, at: int) -> bool:
-    """Return whether anything has changed since the last solution."""
-    return bool(words[at + DIRTY_FLOWS] > 0 or words[at + DIRTY_LINKS] > 0)
-
-
-@inline
-def is_slack(words: Words, row: int) -> bool:
-    """Return whether a link's flows have all that they may have, as far as the link goes."""
-    floats = as_floats(words)
-    return bool(floats[row + LOAD] <= floats[row + CAPACITY] * (1 + TOLERANCE))
-
-
-@inline
-def set_count(words: Words, at: int, flow: int, count: int) -> None:
-    """Set how many flows there are of one row."""
-    row = flow_row(words, at, flow)
-    before = words[row + COUNT]
-    words[row + COUNT] = count
-    mark_flow(words, at, flow)
-    more = (count - before) * as_floats(words)[row + PEAK]
-    first = words[row + FIRST_ENTRY]
-    for entry in range(first, first + words[row + ENTRY_COUNT]):
-        change_entry(words, at, entry, more)
-        if before == 0 and count > 0:
-            put_in(words, at, entry)
-        elif before > 0 and count == 0:
-            take_out(words, at, entry)
-
-
-@inline
-def mark_flow(words: Words, at: int, flow: int) -> None:
-    """Have a flow solved again."""
-    row = flow_row(words, at, flow)
-    if not words[row + IS_DIRTY_FLOW]:
-        words[row + IS_DIRTY_FLOW] = 1
-        words[words[at + DIRTY_FLOWS_AT] + words[at + DIRTY_FLOWS]] = flow
-        words[at + DIRTY_FLOWS] += 1
-
-
-@inline
-def change_entry(words: Words, at: int, entry: int, more: float) -> None:
-    """Add to what a flow may have of one of its links."""
-    floats = as_floats(words)
-    here = entry_row(words, at, entry)
-    link = words[here + LINK]
-    row = link_row(words, at, link)
-    was_slack = is_slack(words, row)
-    floats[row + LOAD] += more * floats[here + USE]
-    if not (was_slack and is_slack(words, row)):
-        mark_link(words, at, link)
-
-
-@inline
-def mark_link(words: Words, at: int, link: int) -> None:
-    """Have a link's flows solved again."""
-    row = link_row(words, at, link)
-    if not words[row + IS_DIRTY_LINK]:
-        words[row + IS_DIRTY_LINK] = 1
-        words[words[at + DIRTY_LINKS_AT] + words[at + DIRTY_LINKS]] = link
-        words[at + DIRTY_LINKS] += 1
-
-
-@inline
-def set_capacity(words: Words, at: int, link: int, capacity: float) -> None:
-    """Change a link's capacity, in bit/s."""
-    row = link_row(words, at, link)
-    was_slack = is_slack(words, row)
-    as_floats(words)[row + CAPACITY] = capacity
-    if not (was_slack and is_slack(words, row)):
-        mark_link(words, at, link)
-
-
-@inline
-def put_in(words: Words, at: int, entry: int, head: int = FIRST, following: int = NEXT) -> None:
-    """Put an entry into a list of its link, given the words of the list's head and of what follows.
-
-    The word after that is what comes before.
-    """
-    here = entry_row(words, at, entry)
-    row = link_row(words, at, words[here + LINK])
-    after = words[row + head]
-    words[here + following], words[here + following + 1] = after, NONE
-    if after != NONE:
-        words[entry_row(words, at, after) + following + 1] = entry
-    words[row + head] = entry
-
-
-@inline
-def take_out(words: Words, at: int, entry: int, head: int = FIRST, following: int = NEXT) -> None:
-    """Take an entry out of a list of its link, as `put_in`."""
-    here = entry_row(words, at, entry)
-    after, before = words[here + following], words[here + following + 1]
-    if after != NONE:
-        words[entry_row(words, at, after) + following + 1] = before
-    if before != NONE:
-        words[entry_row(words, at, before) + following] = after
-    else:
-        words[link_row(words, at, words[here + LINK]) + head] = after
 
 
 @inline
 def meet_flow(words: Words, at: int, flow: int) -> None:
     """Have a flow solved, if it is there."""
-    row = flow_row(words, at, flow)
-    if words[row + COUNT] > 0 and words[row + FLOW_STAMP] != words[at + STAMP]:
-        words[row + FLOW_STAMP] = words[at + STAMP]
-        as_floats(words)[row + BEFORE] = as_floats(words)[row + RATE]
-        words[words[at + MET_FLOWS_AT] + words[at + MET_FLOWS]] = flow
-        words[at + MET_FLOWS] += 1
+    row = f.flow_row(words, at, flow)
+    if words[row + f.COUNT] > 0 and words[row + f.FLOW_STAMP] != words[at + f.STAMP]:
+        words[row + f.FLOW_STAMP] = words[at + f.STAMP]
+        as_floats(words)[row + f.BEFORE] = as_floats(words)[row + f.RATE]
+        words[words[at + f.MET_FLOWS_AT] + words[at + f.MET_FLOWS]] = flow
+        words[at + f.MET_FLOWS] += 1
 
 
 @inline
 def add_link(words: Words, at: int, link: int) -> None:
     """Add a link to those that limit the flows met."""
-    words[words[at + MET_LINKS_AT] + words[at + MET_LINKS]] = link
-    words[at + MET_LINKS] += 1
+    words[words[at + f.MET_LINKS_AT] + words[at + f.MET_LINKS]] = link
+    words[at + f.MET_LINKS] += 1
 
 
 @inline
 def meet_link(words: Words, at: int, link: int) -> None:
     """Have a link's flows solved, and the link with them unless it is slack."""
-    row = link_row(words, at, link)
-    if words[row + LINK_STAMP] == words[at + STAMP]:
+    row = f.link_row(words, at, link)
+    if words[row + f.LINK_STAMP] == words[at + f.STAMP]:
         return
-    words[row + LINK_STAMP] = words[at + STAMP]
-    if not is_slack(words, row):
+    words[row + f.LINK_STAMP] = words[at + f.STAMP]
+    if not f.is_slack(words, row):
         add_link(words, at, link)
-    entry = words[row + FIRST]
-    while entry != NONE:
-        here = entry_row(words, at, entry)
-        meet_flow(words, at, words[here + FLOW])
-        entry = words[here + NEXT]
+    entry = words[row + f.FIRST]
+    while entry != f.NONE:
+        here = f.entry_row(words, at, entry)
+        meet_flow(words, at, words[here + f.FLOW])
+        entry = words[here + f.NEXT]
 
 
 @inline
 def meet_changes(words: Words, at: int) -> None:
     """Meet the flows that have come, and all flows of links that have changed."""
-    words[at + STAMP] += 1
-    words[at + MET_FLOWS] = words[at + MET_LINKS] = 0
-    for i in range(words[at + DIRTY_FLOWS]):
-        flow = words[words[at + DIRTY_FLOWS_AT] + i]
-        words[flow_row(words, at, flow) + IS_DIRTY_FLOW] = 0
+    words[at + f.STAMP] += 1
+    words[at + f.MET_FLOWS] = words[at + f.MET_LINKS] = 0
+    for i in range(words[at + f.DIRTY_FLOWS]):
+        flow = words[words[at + f.DIRTY_FLOWS_AT] + i]
+        words[f.flow_row(words, at, flow) + f.IS_DIRTY_FLOW] = 0
         meet_flow(words, at, flow)
-    for i in range(words[at + DIRTY_LINKS]):
-        link = words[words[at + DIRTY_LINKS_AT] + i]
-        words[link_row(words, at, link) + IS_DIRTY_LINK] = 0
+    for i in range(words[at + f.DIRTY_LINKS]):
+        link = words[words[at + f.DIRTY_LINKS_AT] + i]
+        words[f.link_row(words, at, link) + f.IS_DIRTY_LINK] = 0
         meet_link(words, at, link)
-    words[at + CAME_FLOWS], words[at + CAME_LINKS] = (
-        words[at + DIRTY_FLOWS],
-        words[at + DIRTY_LINKS],
+    words[at + f.CAME_FLOWS], words[at + f.CAME_LINKS] = (
+        words[at + f.DIRTY_FLOWS],
+        words[at + f.DIRTY_LINKS],
     )
-    words[at + DIRTY_FLOWS] = words[at + DIRTY_LINKS] = 0
+    words[at + f.DIRTY_FLOWS] = words[at + f.DIRTY_LINKS] = 0
 
 
 @inline
 def open_round(words: Words, at: int) -> None:
     """Have all flows met without a rate, and the links on their ways with what they may have."""
     floats = as_floats(words)
-    words[at + ROUND] += 1
-    words[at + INNER] = words[at + MET_LINKS]
-    for i in range(words[at + INNER]):
-        row = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
-        words[row + LINK_ROUND], words[row + IS_FULL] = words[at + ROUND], 0
-        floats[row + REST] = floats[row + CAPACITY]
-    for i in range(words[at + MET_FLOWS]):
-        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
-        words[row + IS_FIXED] = 0
-        first = words[row + FIRST_ENTRY]
-        for entry in range(first, first + words[row + ENTRY_COUNT]):
-            meet_border(words, at, words[entry_row(words, at, entry) + LINK])
+    words[at + f.ROUND] += 1
+    words[at + f.INNER] = words[at + f.MET_LINKS]
+    for i in range(words[at + f.INNER]):
+        row = f.link_row(words, at, words[words[at + f.MET_LINKS_AT] + i])
+        words[row + f.LINK_ROUND], words[row + f.IS_FULL] = words[at + f.ROUND], 0
+        floats[row + f.REST] = floats[row + f.CAPACITY]
+    for i in range(words[at + f.MET_FLOWS]):
+        row = f.flow_row(words, at, words[words[at + f.MET_FLOWS_AT] + i])
+        words[row + f.IS_FIXED] = 0
+        first = words[row + f.FIRST_ENTRY]
+        for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+            meet_border(words, at, words[f.entry_row(words, at, entry) + f.LINK])
 
 
 @inline
 def meet_border(words: Words, at: int, link: int) -> None:
     """Have a link limit the flows met to what its other flows leave."""
-    floats, row = as_floats(words), link_row(words, at, link)
-    if words[row + LINK_ROUND] == words[at + ROUND] or is_slack(words, row):
+    floats, row = as_floats(words), f.link_row(words, at, link)
+    if words[row + f.LINK_ROUND] == words[at + f.ROUND] or f.is_slack(words, row):
         return
-    words[row + LINK_ROUND], words[row + IS_FULL] = words[at + ROUND], 0
-    floats[row + REST] = floats[row + CAPACITY]
+    words[row + f.LINK_ROUND], words[row + f.IS_FULL] = words[at + f.ROUND], 0
+    floats[row + f.REST] = floats[row + f.CAPACITY]
     add_link(words, at, link)
-    entry = words[row + FIRST]
-    while entry != NONE:
-        here = entry_row(words, at, entry)
-        other = flow_row(words, at, words[here + FLOW])
-        if words[other + FLOW_STAMP] != words[at + STAMP]:
-            floats[row + REST] -= words[other + COUNT] * floats[here + USE] * floats[other + RATE]
-        entry = words[here + NEXT]
+    entry = words[row + f.FIRST]
+    while entry != f.NONE:
+        here = f.entry_row(words, at, entry)
+        other = f.flow_row(words, at, words[here + f.FLOW])
+        if words[other + f.FLOW_STAMP] != words[at + f.STAMP]:
+            floats[row + f.REST] -= (
+                words[other + f.COUNT] * floats[here + f.USE] * floats[other + f.RATE]
+            )
+        entry = words[here + f.NEXT]
 
 
 @inline
@@ -434,28 +119,28 @@ def meet_disturbed(words: Words, at: int) -> bool:
     All other flows have the rates that they had, on links on which nothing has changed. So these
     are still the right ones.
     """
-    met, count = words[at + INNER], words[at + MET_LINKS]
-    words[at + MET_LINKS] = met
+    met, count = words[at + f.INNER], words[at + f.MET_LINKS]
+    words[at + f.MET_LINKS] = met
     for i in range(met, count):
-        link = words[words[at + MET_LINKS_AT] + i]
+        link = words[words[at + f.MET_LINKS_AT] + i]
         if is_disturbed(words, at, link):  # what is added takes the places of those looked at
             meet_link(words, at, link)
-    return bool(words[at + MET_LINKS] > met)
+    return bool(words[at + f.MET_LINKS] > met)
 
 
 @inline
 def is_disturbed(words: Words, at: int, link: int) -> bool:
     """Return whether a flow met has another rate on a link, or would have if others had less."""
-    entry = words[link_row(words, at, link) + FIRST]
-    while entry != NONE:
-        here = entry_row(words, at, entry)
-        row = flow_row(words, at, words[here + FLOW])
-        is_met = words[row + FLOW_STAMP] == words[at + STAMP]
+    entry = words[f.link_row(words, at, link) + f.FIRST]
+    while entry != f.NONE:
+        here = f.entry_row(words, at, entry)
+        row = f.flow_row(words, at, words[here + f.FLOW])
+        is_met = words[row + f.FLOW_STAMP] == words[at + f.STAMP]
         if is_met and has_changed(words, row):
             return True
-        if is_met and words[row + LIMIT] == link and is_envious(words, at, link, row):
+        if is_met and words[row + f.LIMIT] == link and is_envious(words, at, link, row):
             return True
-        entry = words[here + NEXT]
+        entry = words[here + f.NEXT]
     return False
 
 
@@ -463,25 +148,27 @@ def is_disturbed(words: Words, at: int, link: int) -> bool:
 def has_changed(words: Words, row: int) -> bool:
     """Return whether a flow has another rate than by the last solution."""
     floats = as_floats(words)
-    return bool(abs(floats[row + RATE] - floats[row + BEFORE]) > TOLERANCE * floats[row + BEFORE])
+    return bool(
+        abs(floats[row + f.RATE] - floats[row + f.BEFORE]) > f.TOLERANCE * floats[row + f.BEFORE]
+    )
 
 
 @inline
 def is_envious(words: Words, at: int, link: int, own: int) -> bool:
     """Return whether flows of a link that are not met have what should be another one's."""
     floats = as_floats(words)
-    share = floats[own + RATE] / floats[own + WEIGHT] * (1 + TOLERANCE)
-    entry = words[link_row(words, at, link) + FIRST]
-    while entry != NONE:
-        here = entry_row(words, at, entry)
-        row = flow_row(words, at, words[here + FLOW])
-        if words[row + FLOW_STAMP] != words[at + STAMP] and floats[row + RATE] > 0:
-            is_alike = words[row + LEVEL] == words[own + LEVEL]
-            if words[row + LEVEL] < words[own + LEVEL] or (
-                is_alike and floats[row + RATE] / floats[row + WEIGHT] > share
+    share = floats[own + f.RATE] / floats[own + f.WEIGHT] * (1 + f.TOLERANCE)
+    entry = words[f.link_row(words, at, link) + f.FIRST]
+    while entry != f.NONE:
+        here = f.entry_row(words, at, entry)
+        row = f.flow_row(words, at, words[here + f.FLOW])
+        if words[row + f.FLOW_STAMP] != words[at + f.STAMP] and floats[row + f.RATE] > 0:
+            is_alike = words[row + f.LEVEL] == words[own + f.LEVEL]
+            if words[row + f.LEVEL] < words[own + f.LEVEL] or (
+                is_alike and floats[row + f.RATE] / floats[row + f.WEIGHT] > share
             ):
                 return True
-        entry = words[here + NEXT]
+        entry = words[here + f.NEXT]
     return False
 
 
@@ -489,161 +176,159 @@ def is_envious(words: Words, at: int, link: int, own: int) -> bool:
 def use(words: Words, at: int, row: int, rows: int, each: float, rate: float) -> None:
     """Count a flow on its links: rows that grow, their growth together, and what is taken."""
     floats = as_floats(words)
-    first = words[row + FIRST_ENTRY]
-    for entry in range(first, first + words[row + ENTRY_COUNT]):
-        here = entry_row(words, at, entry)
-        link = link_row(words, at, words[here + LINK])
-        words[link + GROWING] += rows
-        floats[link + USAGE] += words[row + COUNT] * floats[here + USE] * each
-        floats[link + REST] -= words[row + COUNT] * floats[here + USE] * rate
+    first = words[row + f.FIRST_ENTRY]
+    for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+        here = f.entry_row(words, at, entry)
+        link = f.link_row(words, at, words[here + f.LINK])
+        words[link + f.GROWING] += rows
+        floats[link + f.USAGE] += words[row + f.COUNT] * floats[here + f.USE] * each
+        floats[link + f.REST] -= words[row + f.COUNT] * floats[here + f.USE] * rate
 
 
 @inline
 def fix(words: Words, at: int, row: int, rate: float, limit: int) -> None:
     """Give a flow its rate, and note what limits it."""
     floats = as_floats(words)
-    words[row + IS_FIXED], words[row + LIMIT] = 1, limit
-    floats[row + RATE] = rate
-    use(words, at, row, -1, -floats[row + WEIGHT], rate)
+    words[row + f.IS_FIXED], words[row + f.LIMIT] = 1, limit
+    floats[row + f.RATE] = rate
+    use(words, at, row, -1, -floats[row + f.WEIGHT], rate)
 
 
 @inline
 def open_level(words: Words, at: int) -> int:
-    """Let the flows of the highest level grow that are not fixed; return the level, -1: none."""
+    """Let the flows of the highest level grow that are not fixed; return how many rows."""
     floats = as_floats(words)
-    level = NONE
-    for i in range(words[at + MET_FLOWS]):
-        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
-        if not words[row + IS_FIXED]:
-            level = max(level, words[row + LEVEL])
-    if level == NONE:
-        return NONE
-    for i in range(words[at + MET_LINKS]):
-        link = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
-        words[link + GROWING] = 0
-        floats[link + USAGE] = 0.0
-    for i in range(words[at + MET_FLOWS]):
-        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
-        if not words[row + IS_FIXED] and words[row + LEVEL] == level:
-            use(words, at, row, 1, floats[row + WEIGHT], 0.0)
-    return level
-
-
-@inline
-def share_of(words: Words, link: int) -> float:
-    """Return the rate by weight at which a link is full; infinite, if nobody grows there."""
-    floats = as_floats(words)
-    if words[link + GROWING] == 0:
-        return np.inf
-    return max(floats[link + REST], 0.0) / floats[link + USAGE]
-
-
-@inline
-def count_growing(words: Words, at: int, level: int) -> int:
-    """Return how many of the rows of flows met that are of a level have no rate yet."""
+    level = f.NONE
+    for i in range(words[at + f.MET_FLOWS]):
+        row = f.flow_row(words, at, words[words[at + f.MET_FLOWS_AT] + i])
+        if not words[row + f.IS_FIXED]:
+            level = max(level, words[row + f.LEVEL])
+    if level == f.NONE:
+        return 0
+    for i in range(words[at + f.MET_LINKS]):
+        link = f.link_row(words, at, words[words[at + f.MET_LINKS_AT] + i])
+        words[words[at + f.GROWING_LINKS_AT] + i] = link
+        words[link + f.GROWING] = 0
+        floats[link + f.USAGE] = 0.0
     growing = 0
-    for i in range(words[at + MET_FLOWS]):
-        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
-        growing += not words[row + IS_FIXED] and words[row + LEVEL] == level
+    for i in range(words[at + f.MET_FLOWS]):
+        row = f.flow_row(words, at, words[words[at + f.MET_FLOWS_AT] + i])
+        if not words[row + f.IS_FIXED] and words[row + f.LEVEL] == level:
+            words[words[at + f.GROWING_FLOWS_AT] + growing] = row
+            growing += 1
+            use(words, at, row, 1, floats[row + f.WEIGHT], 0.0)
     return growing
 
 
 @inline
-def fill_level(words: Words, at: int, level: int) -> None:
-    """Give the flows of a level their rates."""
-    growing = count_growing(words, at, level)
+def find_shares(words: Words, at: int, links: int) -> int:
+    """Note at which rate by weight links are full; return on how many of them flows still grow."""
+    floats, start, left = as_floats(words), words[at + f.GROWING_LINKS_AT], 0
+    for i in range(links):
+        link = words[start + i]
+        if words[link + f.GROWING] > 0:
+            words[start + left] = link
+            left += 1
+            floats[link + f.SHARE] = max(floats[link + f.REST], 0.0) / floats[link + f.USAGE]
+    return left
+
+
+@inline
+def least_share(words: Words, at: int, links: int) -> float:
+    """Return the least of links' shares; infinite, if there are none."""
+    share = np.inf
+    for i in range(links):
+        share = min(share, as_floats(words)[words[words[at + f.GROWING_LINKS_AT] + i] + f.SHARE])
+    return share
+
+
+@inline
+def fill_level(words: Words, at: int, growing: int) -> None:
+    """Give the flows that grow their rates."""
+    links = words[at + f.MET_LINKS]
     while growing > 0:
-        share = np.inf
-        for i in range(words[at + MET_LINKS]):
-            share = min(
-                share, share_of(words, link_row(words, at, words[words[at + MET_LINKS_AT] + i]))
-            )
-        fixed = fix_at_peak(words, at, level, share)
-        if fixed == 0:
-            note_full(words, at, share)
-            fixed = fix_full(words, at, level, share)
-        growing -= fixed
+        links = find_shares(words, at, links)
+        share = least_share(words, at, links)
+        left = fix_at_peak(words, at, growing, share)
+        if left == growing:
+            note_full(words, at, links, share)
+            left = fix_full(words, at, growing, share)
+        growing = left
 
 
 @inline
-def fix_at_peak(words: Words, at: int, level: int, share: float) -> int:
-    """Give the flows their peaks whose share is no less; return how many rows."""
-    floats, fixed = as_floats(words), 0
-    for i in range(words[at + MET_FLOWS]):
-        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
-        grows = not words[row + IS_FIXED] and words[row + LEVEL] == level
-        if grows and floats[row + PEAK] <= share * floats[row + WEIGHT]:
-            fixed += 1
-            fix(words, at, row, floats[row + PEAK], NONE)
-    return fixed
+def fix_at_peak(words: Words, at: int, growing: int, share: float) -> int:
+    """Give the flows their peaks whose share is no less; return how many rows still grow."""
+    floats, start, left = as_floats(words), words[at + f.GROWING_FLOWS_AT], 0
+    for i in range(growing):
+        row = words[start + i]
+        if floats[row + f.PEAK] <= share * floats[row + f.WEIGHT]:
+            fix(words, at, row, floats[row + f.PEAK], f.NONE)
+        else:
+            words[start + left] = row
+            left += 1
+    return left
 
 
 @inline
-def note_full(words: Words, at: int, share: float) -> None:
+def note_full(words: Words, at: int, links: int, share: float) -> None:
     """Note which links are full at a rate by weight."""
-    for i in range(words[at + MET_LINKS]):
-        link = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
-        words[link + IS_FULL] = share_of(words, link) <= share * (1 + TOLERANCE)
+    for i in range(links):
+        link = words[words[at + f.GROWING_LINKS_AT] + i]
+        is_full = as_floats(words)[link + f.SHARE] <= share * (1 + f.TOLERANCE)
+        words[link + f.IS_FULL] = is_full
 
 
 @inline
-def whole(rate: float) -> float:
-    """Return a rate without its fraction of a bit/s, unless that is more than a millionth.
-
-    Sums of whole numbers are exact, in any order, and those of several flows that are alike.
-    """
-    return float(np.floor(rate)) if rate >= LEAST_WHOLE else rate
-
-
-@inline
-def fix_full(words: Words, at: int, level: int, share: float) -> int:
-    """Give the flows of full links what they have now; return how many rows."""
-    floats, fixed = as_floats(words), 0
-    for i in range(words[at + MET_FLOWS]):
-        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
-        if not words[row + IS_FIXED] and words[row + LEVEL] == level:
-            limit = full_link(words, at, row)
-            if limit != NONE:
-                fixed += 1
-                fix(words, at, row, whole(share * floats[row + WEIGHT]), limit)
-    return fixed
+def fix_full(words: Words, at: int, growing: int, share: float) -> int:
+    """Give the flows of full links what they have now; return how many rows still grow."""
+    floats, start, left = as_floats(words), words[at + f.GROWING_FLOWS_AT], 0
+    for i in range(growing):
+        row = words[start + i]
+        limit = full_link(words, at, row)
+        if limit == f.NONE:
+            words[start + left] = row
+            left += 1
+        else:
+            fix(words, at, row, f.whole(share * floats[row + f.WEIGHT]), limit)
+    return left
 
 
 @inline
 def full_link(words: Words, at: int, row: int) -> int:
-    """Return the first full link that a flow crosses; NONE, if there is none."""
-    first = words[row + FIRST_ENTRY]
-    for entry in range(first, first + words[row + ENTRY_COUNT]):
-        number = words[entry_row(words, at, entry) + LINK]
-        link = link_row(words, at, number)
-        if words[link + LINK_ROUND] == words[at + ROUND] and words[link + IS_FULL]:
+    """Return the first full link that a flow crosses; f.NONE, if there is none."""
+    first = words[row + f.FIRST_ENTRY]
+    for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+        number = words[f.entry_row(words, at, entry) + f.LINK]
+        link = f.link_row(words, at, number)
+        if words[link + f.LINK_ROUND] == words[at + f.ROUND] and words[link + f.IS_FULL]:
             return number
-    return NONE
+    return f.NONE
 
 
 @inline
 def give_peaks(words: Words, at: int) -> None:
     """Give all flows met their peaks."""
     floats = as_floats(words)
-    for i in range(words[at + MET_FLOWS]):
-        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
-        floats[row + RATE], words[row + LIMIT] = floats[row + PEAK], NONE
+    for i in range(words[at + f.MET_FLOWS]):
+        row = f.flow_row(words, at, words[words[at + f.MET_FLOWS_AT] + i])
+        floats[row + f.RATE], words[row + f.LIMIT] = floats[row + f.PEAK], f.NONE
 
 
 @inline
 def give_rates(words: Words, at: int) -> None:
     """Give all flows met their rates, level by level; their peaks, if no link limits any."""
-    if words[at + MET_LINKS] == 0:
+    if words[at + f.MET_LINKS] == 0:
         give_peaks(words, at)
         return
-    level = open_level(words, at)
-    while level >= 0:
-        fill_level(words, at, level)
-        level = open_level(words, at)
+    growing = open_level(words, at)
+    while growing > 0:
+        fill_level(words, at, growing)
+        growing = open_level(words, at)
 
 
 @inline
-def solve(words: Words, at: int) -> None:
+def solve_changes(words: Words, at: int) -> None:
     """Give all flows their rates that what has changed since the last solution may concern.
 
     Flows of links that have changed are solved first, beside all others as they were. Where that

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import networkx as nx
 import numpy as np
 
-import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.fill_tables as f
 import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store, Words

@@ -6,7 +6,7 @@ were given something to do begin their messages, and then all that has changed i
 
 from __future__ import annotations
 
-import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.fill_tables as f
 import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
 from ringleaf.core import native_types as types

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.fill_tables as f
 import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Arena, Words
@@ -60,6 +60,7 @@ from ringleaf.hosts.rc.wire import (
     credit_code,
 )
 from ringleaf.networks.flow.counting import count_bytes
+from ringleaf.networks.flow.filling import solve_changes
 from ringleaf.networks.flow.queues import balance, wait_ps
 from ringleaf.networks.virtual.lines import line_bytes
 
@@ -308,7 +309,7 @@ def may_come(words: Words, at: int, flow: int) -> float:
 def solve(words: Words, at: int, now_ps: int) -> None:
     """Give all flows their rates, and foretell the ends of those whose rates have changed."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    f.solve(words, filling)
+    solve_changes(words, filling)
     has_queues = balance(words, at)
     for i in range(words[filling + f.MET_LINKS]):
         note_queue(words, at, words[words[filling + f.MET_LINKS_AT] + i], now_ps)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.fill_tables as f
 import ringleaf.networks.flow.state as n
 from ringleaf.core.arena import Words
 from ringleaf.core.compiled import inline

@@ -16,20 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uncompiled import run_uncompiled, starts_uncompiled
 
-import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.fill_tables as f
 from bench.peers.simgrid_star import interpreter
 from ringleaf.core import native_types as types
 from ringleaf.core.arena import Arena, Store
 from ringleaf.core.compiled import compiled
 from ringleaf.core.native_types import ARENA
 from ringleaf.core.views import as_floats
+from ringleaf.networks.flow.filling import solve_changes
 
 FOREVER = float("inf")
 
 
 @compiled(types.void(ARENA, types.int64))
 def solve(arena: Arena, at: int) -> None:
-    f.solve(arena.words, at)
+    solve_changes(arena.words, at)
 
 
 @dataclass(frozen=True)
