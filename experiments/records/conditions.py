@@ -50,9 +50,12 @@ def faults_of(spec: NetworkSpec) -> list[str]:
     phrases = [str(each) for each in spec.faults[:MOST_FAULTS]]
     if len(spec.faults) > MOST_FAULTS:
         phrases.append(f"{format_count(len(spec.faults) - MOST_FAULTS, 'more fault')}")
-    if spec.reroute_ps is None:
-        return [*phrases, "routes stay"]
-    return [*phrases, f"new routes {_time(spec.reroute_ps)} later"]
+    reroute_ps = spec.reroute_ps
+    phrases.append("routes stay" if reroute_ps is None else f"new routes {_time(reroute_ps)} later")
+    shrink_ps: int | None = getattr(spec, "shrink_ps", None)
+    if shrink_ps is not None:
+        phrases.append(f"ranks go on without lost hosts {_time(shrink_ps)} later")
+    return phrases
 
 
 def inside_nodes_of(spec: NetworkSpec) -> str:

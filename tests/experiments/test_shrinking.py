@@ -304,6 +304,10 @@ def test_results_say_who_is_left_and_when(tmp_path: Path) -> None:
     options |= {"faults": "h1 down at 7us", "shrink": "90us", "pcap": "yes"}
     results = running.run({**options, "out": str(tmp_path)})
     assert "ring at 64 KiB: 3 ranks began again at 97 us, without h1" in list(results.foot())
+    assert any("ranks go on without lost hosts 90 us later" in line for line in results.about)
+    page = (tmp_path / "report.html").read_text()
+    assert "Hosts that were lost" in page
+    assert "ring at 64 KiB: 3 ranks began again at 97 us, without h1." in page
     with (tmp_path / "results.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert (row["lost_hosts"], row["ranks_left"], row["again_ps"]) == ("h1", "3", str(97 * US))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ringleaf.core.shipped import PAGE
 from ringleaf.core.units import format_size
 from ringleaf.experiments.pages.document import figure
-from ringleaf.experiments.workloads.collective import explained
+from ringleaf.experiments.workloads.collective import explained, table
 from ringleaf.experiments.workloads.collective.link_figures import MAP
 from ringleaf.experiments.workloads.collective.rows import (
     largest_bytes,
@@ -40,10 +40,19 @@ _CAPTIONS = {
 
 def sections(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str]:
     """Yield them, as HTML."""
+    yield from _lost(results)
     yield from explained.as_html(results, svgs)
     yield from _inside(results, svgs)
     yield "<h2>How to read this</h2>"
     yield (PAGE / "glossary.html").read_text(encoding="utf-8")
+
+
+def _lost(results: CollectiveResults) -> Iterator[str]:
+    """Yield the section on ranks that have begun again without hosts they had lost."""
+    lines = [f'<p class="soft">{escape(line)}.</p>' for line in table.lost(results.rows)]
+    if lines:
+        yield "<h2>Hosts that were lost</h2>"
+        yield from lines
 
 
 def _inside(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str]:

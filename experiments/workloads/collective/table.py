@@ -116,12 +116,7 @@ def remarks(rows: Sequence[CollectiveRow]) -> Iterator[str]:
                 "up, as switches add integers, and small values are rounded away; scale the "
                 "tensor (docs/aggregation.md)"
             )
-    for row in rows:
-        if row.again_ps is not None:
-            at = format_time(row.again_ps)
-            names = row.lost_hosts.replace(" ", ", ")
-            left = format_count(row.ranks_left or 0, "rank")
-            yield f"{_name(row)}: {left} began again at {at}, without {names}"
+    yield from lost(rows)
     for row in rows:
         if row.outside:
             yield unmeasured(_name(row), row.outside)
@@ -131,6 +126,16 @@ def remarks(rows: Sequence[CollectiveRow]) -> Iterator[str]:
         if row.expected_ps is not None:
             time = f"{row.expected_ps / PS_PER_US:.2f} us"
             yield f"{_name(row)}: {row.choice}, expected to take {time}"
+
+
+def lost(rows: Iterable[CollectiveRow]) -> Iterator[str]:
+    """Yield for each row whose ranks have lost hosts who began again, and when."""
+    for row in rows:
+        if row.again_ps is not None:
+            at = format_time(row.again_ps)
+            names = row.lost_hosts.replace(" ", ", ")
+            left = format_count(row.ranks_left or 0, "rank")
+            yield f"{_name(row)}: {left} began again at {at}, without {names}"
 
 
 def _name(row: CollectiveRow) -> str:
