@@ -104,6 +104,7 @@ class Bounds:
         moved_bytes: Sequence[int] | None = None,
         inputs: Sequence[Array] | None = None,
         slots: int | None = None,
+        hosts: Sequence[int] | None = None,
     ) -> int:
         """Return the largest of the bounds, in ps.
 
@@ -116,11 +117,13 @@ class Bounds:
             inputs: The tensors, for systems that leave zeros out; None: nothing is zero.
             slots: Number of slots, for a system that deals blocks to slots, and these to hosts;
                 None: evenly.
+            hosts: The number of each node's host; None: nodes are all hosts, in their order.
         """
         elements = size_bytes // element_bytes
         edges = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))])
         circulant = schedule.circulant
-        if circulant is not None and moved_bytes is None and elements >= schedule.chunks > 1:
+        is_turned = circulant is not None and moved_bytes is None and hosts is None
+        if is_turned and circulant is not None and elements >= schedule.chunks > 1:
             return self._turned_ps(circulant, np.diff(edges) * element_bytes)
         times = np.ones(schedule.chunks, np.int64)
         if schedule.pipelined is not None and moved_bytes is None:
@@ -133,17 +136,18 @@ class Bounds:
         is_local = schedule.is_local(rows)
         alone_ps = np.zeros(len(rows), np.int64)
         goes = (rows.op != AGGREGATE) & ~is_local
-        hops = replace(rows, src=rows.src % schedule.nodes, dst=rows.dst % schedule.nodes).take(
-            goes
-        )
+        at = np.arange(schedule.nodes) if hosts is None else np.array(hosts, np.int64)
+        src, dst = at[rows.src % schedule.nodes], at[rows.dst % schedule.nodes]
+        hops = replace(rows, src=src, dst=dst).take(goes)
         alone_ps[goes] = self._alone(hops, sizes[goes])
         demands = {}
         for place in np.flatnonzero(rows.op == AGGREGATE).tolist():
             ranks, chunk = rows.groups[rows.src[place]], rows.start[place]
+            members = tuple(at[list(ranks)].tolist())
             start, stop = int(edges[chunk]), int(edges[chunk + 1])
             parts = None if inputs is None else [each[start:stop] for each in inputs]
             asked = Aggregation(
-                *(ranks, self._helpers, stop - start, is_float, self._lanes, slots, parts),
+                *(members, self._helpers, stop - start, is_float, self._lanes, slots, parts),
                 trees=self._trees,
             )
             demands[place] = self._demand(schedule.algorithm, asked)

@@ -63,6 +63,12 @@ class Communicator:
         return self.hosts + self.servers
 
     @property
+    def places(self) -> list[int]:
+        """The number of each node's host, in the order of all hosts."""
+        number = {host: place for place, host in enumerate(all_hosts(self.graph))}
+        return [number[node] for node in self.nodes]
+
+    @property
     def ranks(self) -> int:
         """The number of ranks."""
         return len(self.hosts)

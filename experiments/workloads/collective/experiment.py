@@ -397,11 +397,16 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     def _limits_of(self, algorithm: Algorithm, attempt: Attempt) -> tuple[int, int]:
         """Return the least time of a schedule, and of any algorithm; they count from the start.
 
-        Of ranks that have begun again, that is not known, but when they did.
+        Of those of ranks that have begun again, the latter is only when they did.
         """
         members, schedule, inputs = attempt.members, attempt.schedule, attempt.inputs
         if members.lost:
-            return (members.begins_ps * self.spec.scale,) * 2
+            again_ps = members.begins_ps * self.spec.scale
+            if members.ranks > MOST_JUDGED:
+                return again_ps, again_ps
+            slots = attempt.carried.network.slots
+            own_ps = self.limits.bound_ps(schedule, inputs, slots, hosts=members.places)
+            return again_ps + own_ps, again_ps
         floor_ps = self.limits.floor_ps(algorithm, schedule, inputs)
         return self._bound_ps(schedule, inputs, attempt.carried.network), floor_ps
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -86,6 +87,7 @@ class CollectiveLimits:
         inputs: RankInputs,
         slots: int | None,
         graph: nx.Graph[str] | None = None,
+        hosts: Sequence[int] | None = None,
     ) -> int:
         """Return a schedule's least time.
 
@@ -94,6 +96,7 @@ class CollectiveLimits:
             inputs: The ranks' inputs.
             slots: Packets in flight of a worker of an aggregation system; None: there is none.
             graph: Another topology; None: the experiment's.
+            hosts: The number of each node's host; None: nodes are all hosts, in their order.
         """
         bounds = self._bounds if graph is None else self._bounds_on(graph)
         return bounds.least_ps(
@@ -104,6 +107,7 @@ class CollectiveLimits:
             moved_bytes=None if schedule.codec is None else message_bytes(schedule, whole(inputs)),
             inputs=whole(inputs) if inputs.is_kept else None,
             slots=slots,
+            hosts=hosts,
         )
 
     def symmetric_ps(self, schedule: Schedule, inputs: RankInputs, classes: Classes) -> int:
