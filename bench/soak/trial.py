@@ -20,13 +20,14 @@ from ringleaf.core.tensors import FLOAT32, Array, ElementType
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
 from ringleaf.experiments.checking.data import RankInputs
 from ringleaf.experiments.runs.checks import check_fits
-from ringleaf.experiments.setup.network import GroupedHosts, connect
+from ringleaf.experiments.setup.network import connect
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import KIND, resolve
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.groups import Group
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.dependencies import can_deadlock
@@ -136,20 +137,20 @@ class Networks:
         in_network: str | None,
         capture: Path | None,
         record: Path | None = None,
-        members: GroupedHosts | None = None,
+        groups: Sequence[Group] | None = None,
     ) -> Worn:
         worn = self._made.get(in_network)
-        if worn is None or worn.gave_up or members is not None:
+        if worn is None or worn.gave_up or groups is not None:
             network = connect(
                 *(spec, graph),
                 in_network=in_network,
                 capture=capture,
                 record=record,
-                members=members,
+                groups=groups,
             )
             assert isinstance(network, VirtualNetwork)
             worn = Worn(network, self._case)
-        if members is None:
+        if groups is None:
             self._made[in_network] = worn
         self.last = worn.begin()
         return self.last

@@ -122,8 +122,8 @@ class Bounds:
         elements = size_bytes // element_bytes
         edges = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))])
         circulant = schedule.circulant
-        is_turned = circulant is not None and moved_bytes is None and hosts is None
-        if is_turned and circulant is not None and elements >= schedule.chunks > 1:
+        is_plain = moved_bytes is None and hosts is None and elements >= schedule.chunks > 1
+        if circulant is not None and is_plain:
             return self._turned_ps(circulant, np.diff(edges) * element_bytes)
         times = np.ones(schedule.chunks, np.int64)
         if schedule.pipelined is not None and moved_bytes is None:

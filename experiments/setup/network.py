@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
     from ringleaf.core.tensors import Array, ElementType
     from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
-    from ringleaf.ina.systems import System
     from ringleaf.networks.flow.network import FlowNetwork
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import Assigned, NetworkOptions
@@ -84,13 +83,6 @@ class Network(Protocol):
         """End the network, and all processes that it has."""
 
 
-class GroupedHosts(Protocol):
-    """Some of the hosts, which are ranks in place of all."""
-
-    def group(self, system: System | None) -> Group | None:
-        """Return their group, for an aggregation system if one has a part; None: the usual one."""
-
-
 class MakeNetwork(Protocol):
     """A function that makes a network; see `connect`."""
 
@@ -102,7 +94,7 @@ class MakeNetwork(Protocol):
         in_network: str | None,
         capture: Path | None,
         record: Path | None = None,
-        members: GroupedHosts | None = None,
+        groups: Sequence[Group] | None = None,
     ) -> Network: ...
 
 
@@ -244,7 +236,7 @@ def connect(
     in_network: str | None,
     capture: Path | None,
     record: Path | None = None,
-    members: GroupedHosts | None = None,
+    groups: Sequence[Group] | None = None,
     watched: bool = True,
 ) -> Network:
     """Return a new network for one run, so that no run depends on another.
@@ -255,7 +247,7 @@ def connect(
         in_network: The system that aggregates in the switches, if one does.
         capture: A folder for a capture of all ports, if it is wanted.
         record: A folder for traces, if they are wanted.
-        members: The hosts that are ranks; None: all.
+        groups: Groups that run collectives together; None: all hosts.
         watched: Whether queues, switches' memory and messages are noted, for a timeline.
 
     Raises:
@@ -276,13 +268,7 @@ def connect(
         from ringleaf.experiments.explain.log import LoggedNetwork
 
         return LoggedNetwork(graph, replace(options, threads=1), seed=spec.seed)
-    return simulated(spec, graph, options, _groups(members, options))
-
-
-def _groups(members: GroupedHosts | None, options: NetworkOptions) -> list[Group] | None:
-    """Return the groups of a network for some hosts; None: the usual one."""
-    group = None if members is None else members.group(options.system)
-    return None if group is None else [group]
+    return simulated(spec, graph, options, groups)
 
 
 def simulated(
@@ -333,15 +319,14 @@ def connecting(
             in_network: str | None,
             capture: Path | None,
             record: Path | None = None,
-            members: GroupedHosts | None = None,
+            groups: Sequence[Group] | None = None,
         ) -> Network:
-            options = network_options(spec, in_network, capture=capture, record=record)
             return MininetNetwork(
                 testbed,
-                options,
+                network_options(spec, in_network, capture=capture, record=record),
                 seed=spec.seed,
                 stall_s=spec.stall_ps / PS_PER_S,
-                groups=_groups(members, options),
+                groups=groups,
             )
 
         yield connect_live

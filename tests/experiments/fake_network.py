@@ -13,8 +13,8 @@ from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_tensors
 from ringleaf.core.units import serialize_ps
-from ringleaf.experiments.setup.network import GroupedHosts
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.networks.groups import Group
 from ringleaf.networks.outcome import RunResult
 from ringleaf.topologies.graph import hosts
 
@@ -98,7 +98,7 @@ class FakeConnect:
         in_network: str | None,
         capture: Path | None,
         record: Path | None = None,
-        members: GroupedHosts | None = None,
+        groups: Sequence[Group] | None = None,
     ) -> FakeNetwork:
         self.asked.append((in_network, capture))
         return FakeNetwork(graph, spec, self._spoil)

@@ -24,6 +24,7 @@ from ringleaf.experiments.spec.kinds import DTYPES, GIVEN
 from ringleaf.experiments.workloads.collective.communicator import Communicator, Shrinking, joined
 from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.ina.registry import find_system
 from ringleaf.networks.faults import lost_hosts
 
 if TYPE_CHECKING:
@@ -145,7 +146,8 @@ class AttemptCarrier:
         again: dict[str, Any] = {}
         if members is not None and members.lost:
             update["faults"] = members.faults(self._spec.faults)
-            again["members"] = members
+            system = find_system(asked.algorithm.name) if asked.algorithm.in_network else None
+            again["groups"] = [members.group(system)]
         members = members or self.everyone
         record = self._spec.record
         return connect(
@@ -216,7 +218,7 @@ class AttemptCarrier:
         """Run a collective on some hosts until they have results, or give up."""
         own = inputs.of(members.numbers) if members.lost else inputs
         moved_bytes = own.elements * DTYPES[self._spec.dtype]  # a compressor may give less
-        schedule = self.schedule(asked.algorithm, moved_bytes, members)
+        schedule = self._schedule_again(asked.algorithm, moved_bytes, members)
         self._examine(asked.algorithm, schedule)
         until_ps = None
         if self._shrinking is not None:
@@ -231,6 +233,24 @@ class AttemptCarrier:
             raise self._with_remedy(error) from None
         carried.network.close()
         return Attempt(members, schedule, own, carried)
+
+    def _schedule_again(
+        self, algorithm: Algorithm, size_bytes: int, members: Communicator
+    ) -> Schedule:
+        """Return the schedule of those that are left.
+
+        Raises:
+            BackendError: If there is none, as there are fewer than there were.
+        """
+        try:
+            return self.schedule(algorithm, size_bytes, members)
+        except ScheduleError as error:
+            if not members.lost:
+                raise
+            raise BackendError(
+                f"shrink: {algorithm.name} can't go on without {', '.join(members.lost)}, got "
+                f"{error}; take another algorithm"
+            ) from None
 
     def _with_remedy(self, error: BackendError) -> BackendError:
         """Return an error that ended a run; if hosts were lost, it says how to go on."""
@@ -248,20 +268,12 @@ class AttemptCarrier:
         """
         assert self._shrinking is not None, "nobody gives up otherwise"
         schedule = attempt.schedule
-        members = self._shrinking.without_lost(
+        return self._shrinking.without_lost(
             attempt.members,
             where=algorithm.name,
             root=schedule.root if algorithm.collective in _ROOTED else None,
             served=_is_served(algorithm, schedule),
         )
-        try:
-            self.schedule(algorithm, 0, members)
-        except ScheduleError as error:
-            raise BackendError(
-                f"shrink: {algorithm.name} can't go on without {', '.join(members.lost)}, got "
-                f"{error}; take another algorithm"
-            ) from None
-        return members
 
 
 def _is_served(algorithm: Algorithm, schedule: Schedule) -> bool:

@@ -96,9 +96,9 @@ class Communicator:
         """The wires between its hosts."""
         return Cabling(self.graph, self.hosts if self.lost else None)
 
-    def group(self, system: System | None) -> Group | None:
-        """Return the network's group of it; None: the usual one."""
-        return Group(1, self.hosts, self.servers, system) if self.lost else None
+    def group(self, system: System | None) -> Group:
+        """Return the network's group of it, for an aggregation system if one has a part."""
+        return Group(1, self.hosts, self.servers, system)
 
     def at_scale(self, factor: int) -> Communicator:
         """Return the same in a run that is so many times as slow."""

@@ -96,9 +96,7 @@ def as_chrome(
         *_circuits(outcome, len(faults) + 1 + bool(outcome.rebuilt)),
         *_shrunk(outcome, communicators, len(faults) + 1 + bool(outcome.rebuilt)),
     ]
-    nodes = (
-        [*communicators[-1].hosts, *communicators[-1].servers] if communicators else hosts(graph)
-    )
+    nodes = communicators[-1].nodes if communicators else hosts(graph)
     events = chain(_names(nodes, schedule, lanes), broken, spans, counters)
     about = {"events": len(spans) + len(counters), "most": most, "left_out": left_out}
     whole = {"displayTimeUnit": "ns", "otherData": about, "traceEvents": list(events)}
