@@ -49,23 +49,29 @@ def test_no_reader_waits_for_a_writer(pipe: Path, read: Callable[[Path], object]
         read(pipe)
 
 
-def test_a_pipe_is_read_to_its_end(pipe: Path) -> None:
-    """A writer has the pipe open, and writes after the reader has begun to wait."""
+def test_a_pipe_is_read_to_its_end(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer has the pipe open, and writes after the reader has opened it too."""
     handle = os.open(pipe, os.O_RDWR)  # on Linux, this waits for nobody
-    begun = threading.Event()
+    opened = threading.Event()
+    set_blocking = os.set_blocking
 
     def write() -> None:
-        begun.wait()
+        opened.wait()
         os.write(handle, b"size: ")
         os.write(handle, b"64K")
         os.close(handle)
 
+    def set_blocking_of_the_reader(descriptor: int, blocking: bool) -> None:
+        set_blocking(descriptor, blocking)
+        opened.set()
+
+    monkeypatch.setattr(os, "set_blocking", set_blocking_of_the_reader)
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        begun.set()
         assert read_input(pipe, 100) == b"size: 64K"
     finally:
+        opened.set()
         writer.join()
 
 
