@@ -19,6 +19,7 @@ SERVICE = "/p4.v1.P4Runtime"
 TIMEOUT_S = 60.0
 BATCH = 1000  # updates of a write
 _ELECTION = p4r.Uint128(low=1)
+_NO_ANSWER = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
 
 
 class PrimaryController:
@@ -52,13 +53,19 @@ class PrimaryController:
     def await_ready(self, timeout_s: float = TIMEOUT_S) -> None:
         """Wait until the server answers.
 
+        It is asked what it can, which needs no election. Watching the channel instead would leave a
+        thread of gRPC behind, which fails if the channel is closed soon.
+
         Raises:
             BackendError: If it doesn't.
         """
+        method = self._method("Capabilities", p4r.CapabilitiesRequest, p4r.CapabilitiesResponse)
         try:
-            grpc.channel_ready_future(self._channel).result(timeout=timeout_s)
-        except grpc.FutureTimeoutError as exc:
-            raise BackendError(f"{self._name}: not ready, got {timeout_s} s of silence") from exc
+            method(p4r.CapabilitiesRequest(), timeout=timeout_s, wait_for_ready=True)
+        except grpc.RpcError as exc:
+            if exc.code() in _NO_ANSWER:
+                message = f"{self._name}: not ready, got {timeout_s} s of silence"
+                raise BackendError(message) from exc
 
     def take_control(self) -> None:
         """Become primary (P4Runtime section 5).
@@ -124,15 +131,18 @@ class PrimaryController:
             self._call("Write", request, p4r.WriteResponse)
 
     def _call(self, name: str, request: Any, response: Any) -> Any:
-        method = self._channel.unary_unary(
-            f"{SERVICE}/{name}",
-            request_serializer=type(request).SerializeToString,
-            response_deserializer=response.FromString,
-        )
+        method = self._method(name, type(request), response)
         try:
             return method(request, timeout=TIMEOUT_S)
         except grpc.RpcError as exc:
             raise BackendError(f"{self._name}: {name}: {_reason(exc)}") from exc
+
+    def _method(self, name: str, request: Any, response: Any) -> Any:
+        return self._channel.unary_unary(
+            f"{SERVICE}/{name}",
+            request_serializer=request.SerializeToString,
+            response_deserializer=response.FromString,
+        )
 
 
 def _reason(error: Any) -> str:
