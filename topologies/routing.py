@@ -259,12 +259,14 @@ def most_links(graph: nx.Graph[str]) -> int:
     """Return the largest number of links between two hosts, or more in an `uneven` graph.
 
     Families are made so that no hosts are farther from one another than the first from another. In
-    an uneven graph, two hosts are at most twice as far as the farthest is from the first.
+    an uneven graph, two hosts are at most twice as far as the farthest is from the first. Detours
+    may be longer than either.
     """
     here, *others = hosts(graph)
     lengths = distances(graph, here)
     farthest = max((lengths[host] for host in others), default=0)
-    return 2 * farthest if graph.graph.get("uneven", False) else farthest
+    straight = 2 * farthest if graph.graph.get("uneven", False) else farthest
+    return max([straight, *(len(detour.nodes) - 1 for detour in detours(graph).values())])
 
 
 def one_way_ps(graph: nx.Graph[str], nodes: Sequence[str], size_bytes: int) -> int:

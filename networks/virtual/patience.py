@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, log, log1p
 
 import numpy as np
 
@@ -23,7 +22,7 @@ LEAST_PS = PS_PER_S
 PROBES = 100
 """The least number of probes in a row without an answer that make a stall."""
 UNLIKELY = 1e-9
-"""The chance that so many probes in a row are lost although the path works."""
+"""The chance that so many probes in a row bring no progress although the path works."""
 MOST_LOSS = 0.1
 """The largest loss per link with which every run ends with a result."""
 ROUND_TRIPS = 10
@@ -42,14 +41,21 @@ _NAMED = 4  # nodes that a message names
 
 
 def probes_of(loss: float, links: int) -> int:
-    """Return the number of probes without an answer that make a stall.
+    """Return the number of probes without any progress that make a stall.
+
+    Two of them must succeed: one that gets a NAK, and whose lost packet arrives when it is sent
+    again, so that three ways are free of loss; and, if the acknowledgement of that packet is lost,
+    one that gets another.
 
     Args:
         loss: The probability that a link loses a packet; more than MOST_LOSS counts as that.
         links: The number of links of the longest path.
     """
-    answered = (1 - min(loss, MOST_LOSS)) ** (2 * links)
-    return PROBES if answered == 1 else max(PROBES, ceil(log(UNLIKELY) / log1p(-answered)))
+    success = (1 - min(loss, MOST_LOSS)) ** (3 * links)
+    probes = PROBES
+    while (1 - success) ** (probes - 1) * (1 + (probes - 1) * success) > UNLIKELY:
+        probes += 1
+    return probes
 
 
 def limit_ps(rtt_ps: int, *, timeout_ps: int = 0, quiet_ps: int = 0, probes: int = PROBES) -> int:
