@@ -14,13 +14,11 @@ import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
-from ringleaf.core.faults import CORRUPT
-from ringleaf.core.packets import POOL_SIZE, free_packets, make_pool
+from ringleaf.core.packets import POOL_SIZE, free_packets
 from ringleaf.core.tensors import Array, as_arrays
 from ringleaf.core.units import FOREVER_PS, format_time
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import make_ring, take_completions
-from ringleaf.hosts.rc.wire import ICRC_BYTES
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.circuit_plan import CircuitPlan
 from ringleaf.networks.endpoints.director import Director, Reacts
@@ -40,12 +38,14 @@ from ringleaf.networks.virtual.capture import Capture, Consumer
 from ringleaf.networks.virtual.circuits import CircuitSwitching
 from ringleaf.networks.virtual.fabric import lay_out, places
 from ringleaf.networks.virtual.meter import Meter
-from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, Occupancy, watch
-from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
+from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, watch
+from ringleaf.networks.virtual.passage import Passage
 from ringleaf.networks.virtual.pausing import Pauses
 from ringleaf.networks.virtual.pcap import PortCapture, interfaces
+from ringleaf.networks.virtual.pool import lay_out_pool
 from ringleaf.networks.virtual.regions import LEAST_GRID_PS, Note, Regions, divide, grid_ps
 from ringleaf.networks.virtual.room import make_room
+from ringleaf.networks.virtual.stalls import Stalls
 from ringleaf.networks.virtual.state import number_agents, open_network
 from ringleaf.networks.virtual.switch_set import SwitchSet
 from ringleaf.networks.virtual.trees import Trees
@@ -54,14 +54,10 @@ from ringleaf.networks.virtual.watch import PacketWatch, Sight
 from ringleaf.switches.engine.disciplines import free_all
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import hosts, index, switches
-from ringleaf.topologies.routing import longest_rtt_ps, most_links, routes
+from ringleaf.topologies.routing import longest_rtt_ps, routes
 
 if TYPE_CHECKING:
     import torch
-
-POOL_PACKETS = 1 << 16  # those that were never used take no memory
-POOL_VECTORS = 8192
-LEAST_HEAD_BYTES = 128  # the size of hosts' headers
 
 
 class VirtualNetwork(HasEndpoints):
@@ -89,30 +85,13 @@ class VirtualNetwork(HasEndpoints):
         self.graph = graph
         self.options = options
         self.store = Store(has_data=options.has_data)
-        self.now_ps = 0
         self.groups = groups or [whole(graph, options.system, options.servers)]
         systems = [group.system for group in self.groups if group.system is not None]
         name = program_of(systems, options.lanes, options.switch_program)
         options.check_program(name != options.switch_program)
         self._switches = SwitchSet(graph, options, options.programs / f"{name}.json")
         self.programs = self._switches.programs
-        loaded = set(self.programs.values())
-        head_bytes = max(LEAST_HEAD_BYTES, *(each.head_bytes for each in loaded))
-        # Packets whose bytes are recorded, or change, lie in their heads.
-        recorded_bytes = head_bytes + max(options.mtu_bytes, 4 * options.lanes)
-        whole_bytes = recorded_bytes + ICRC_BYTES
-        if any(each.kind == CORRUPT for each in options.faults):
-            head_bytes = whole_bytes
-        elif options.record is not None:
-            head_bytes = recorded_bytes
-        make_pool(
-            self.store,
-            size=POOL_PACKETS,
-            vectors=POOL_VECTORS,
-            head_bytes=head_bytes,
-            field_count=max(each.field_count for each in loaded),
-            lane_count=max(each.lane_count for each in loaded),
-        )
+        whole_bytes = lay_out_pool(self.store, set(self.programs.values()), options)
         self._plan = CircuitPlan.of(graph, options)
         table = routes(graph) if self._plan is None else self._plan.table
         self._rtt_ps = longest_rtt_ps(graph, options.mtu_bytes, table=table)
@@ -138,9 +117,6 @@ class VirtualNetwork(HasEndpoints):
         self._links = [(place.node, place.peer) for place in self._places]
         number_agents(self.store.arena, self._network)
         consumers = self._consumers(seed)
-        self._capture: Capture | PacketWatch | None = None
-        if consumers:
-            self._capture = Capture(self.store, self._network, consumers)
         self._execution = Execution(
             self.endpoints,
             self.store,
@@ -151,7 +127,6 @@ class VirtualNetwork(HasEndpoints):
         for at, driver in zip(self._regions.blocks, self._execution.drivers, strict=True):
             self.store.arena.words[at + s.DRIVER] = driver
         self._wake_cross_traffic()
-        self._occupancy: Occupancy | None = None
         self._trees = Trees(self.store, self.endpoints, self._switches, self._regions)
         self._troubles = Troubles(
             *(graph, options, self._switches),
@@ -164,7 +139,13 @@ class VirtualNetwork(HasEndpoints):
             trees=self._trees,
         )
         self.circuits = self._switch_circuits()
-        self._telling = Telling()
+        self._stalls = Stalls(graph, options, self.store, self.endpoints, self._rtt_ps)
+        self._passage = Passage(
+            *(self.store, self._regions, self.endpoints.rings, self._execution, self._troubles),
+            *(self.circuits, self.pauses),
+        )
+        if consumers:
+            self._passage.capture = Capture(self.store, self._network, consumers)
         self.leases: Leases | None = None
         """The leases of the last run's tensors, if it had some."""
 
@@ -192,7 +173,7 @@ class VirtualNetwork(HasEndpoints):
         blocks = self._regions.blocks
         for agent in self.endpoints.cross_traffic:
             region = self.endpoints.region(agent.host)
-            loop.wake(self.store.arena, blocks[region], agent.block, self.now_ps)
+            loop.wake(self.store.arena, blocks[region], agent.block, 0)
 
     def _divide(self) -> Regions:
         """Divide the network among threads, if its packets are not to be seen one by one."""
@@ -213,6 +194,11 @@ class VirtualNetwork(HasEndpoints):
         self._regions.note = note
 
     @property
+    def now_ps(self) -> int:
+        """The simulated time."""
+        return self._passage.now_ps
+
+    @property
     def threads(self) -> int:
         """The number of threads that handle events."""
         return len(self._regions.blocks)
@@ -222,9 +208,9 @@ class VirtualNetwork(HasEndpoints):
 
         Switches and tensors are then as that event has left them. It can't be used while recording.
         """
-        assert self._capture is None, "a network that captures can't be watched"
+        assert self._passage.capture is None, "a network that captures can't be watched"
         assert self.threads == 1, "a network of several threads can't be watched"
-        self._capture = PacketWatch(self.store, self._network, self._places, see)
+        self._passage.capture = PacketWatch(self.store, self._network, self._places, see)
 
     def _consumers(self, seed: int) -> list[Consumer]:
         """Return the consumers of the packets that the loop captures."""
@@ -292,24 +278,24 @@ class VirtualNetwork(HasEndpoints):
                 can't be used after any error that ended a run.
         """
         self._execution.check_idle()
-        self._telling = Telling(tell)
+        self._passage.telling = Telling(tell)
         self._disturb(disturbances)
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
             self._begin_circuits(schedule, as_arrays(tensors))
-            meter, patience = self.meter(), self._patience()
+            meter, patience = self.meter(), self._stalls.patience(self.now_ps)
             journal = self._watch_run(schedule, notes)
             self.leases = self._lease(schedule, operation, as_arrays(tensors), fill)
             with self.leases.starting() if self.leases else nullcontext():
                 self._execution.start(operation, self.now_ps)
             end_ps = None if until_ps is None else self.now_ps + until_ps
             while operation.left:
-                self._advance(patience.deadline_ps if end_ps is None else end_ps)
+                self._passage.advance(patience.deadline_ps if end_ps is None else end_ps)
                 operation.check()
                 if operation.left and self.now_ps == end_ps:
                     return replace(meter.result([end_ps]), gave_up=True)
                 if operation.left and end_ps is None:
-                    self._check_progress(patience, [operation])
-            self._end_window()
+                    self._stalls.check(patience, [operation], self.now_ps)
+            self._passage.end_window()
             self._settle()
             finish_ps = [operation.finish_ps(rank) for rank in range(schedule.ranks)]
             if self.leases is not None:
@@ -383,22 +369,12 @@ class VirtualNetwork(HasEndpoints):
         operation.lease(leases)
         return leases
 
-    def _end_window(self, until_ps: int = FOREVER_PS) -> None:
-        """Go on to the end of the last window, or to a time in it.
-
-        What the network has done, and counted, does not depend on the number of threads then.
-        """
-        end_ps = min(self._regions.end_of_window(self.now_ps), until_ps)
-        while (reason := self._run(end_ps)) not in (loop.UNTIL, loop.EMPTY):
-            self._go_on(reason)
-        self.now_ps = end_ps
-
     def _watch_run(self, schedule: Schedule, notes: int | None) -> Journal | None:
         """Begin to watch a single collective, as far as the options say; return its journal."""
         options, now_ps = self.options, self.now_ps
-        self._occupancy = None
+        self._passage.occupancy = None
         if options.watch_memory:
-            self._occupancy = watch(self.switches, self.endpoints, now_ps, FEW_SAMPLES)
+            self._passage.occupancy = watch(self.switches, self.endpoints, now_ps, FEW_SAMPLES)
         journal = None
         most, messages = notes or options.watch_messages, schedule.as_rows.messages
         if most:
@@ -429,14 +405,14 @@ class VirtualNetwork(HasEndpoints):
                 error ended an earlier run.
         """
         self._execution.check_idle()
-        self._telling = Telling(tell)
+        self._passage.telling = Telling(tell)
         self._disturb(disturbances)
         if self.circuits is not None:
             self.circuits.begin(self.options.planned, self.now_ps)
         under_way: list[CollectiveOperation] = []
-        meter, patience = self.meter(), self._patience()
+        meter, patience = self.meter(), self._stalls.patience(self.now_ps)
         if self.options.watch_memory:
-            self._occupancy = watch(self.switches, self.endpoints, self.now_ps)
+            self._passage.occupancy = watch(self.switches, self.endpoints, self.now_ps)
         end_ps = self.now_ps
         if isinstance(director, Reacts):
             self._execution.open_stage(director)
@@ -452,23 +428,23 @@ class VirtualNetwork(HasEndpoints):
             if next_ps == FOREVER_PS and not under_way:
                 self._settle()
                 return self._completed(meter.result([end_ps]))
-            for operation in self._advance_together(next_ps, patience.deadline_ps):
+            for operation in self._passage.advance_together(next_ps, patience.deadline_ps):
                 end_ps = operation.end_ps
                 under_way.remove(operation)
                 director.finish(operation, self.now_ps)
-            self._check_progress(patience, under_way)
+            self._stalls.check(patience, under_way, self.now_ps)
             if self.now_ps >= next_ps:
                 director.reach(self.now_ps)
 
     def _with_memory(self, result: RunResult) -> RunResult:
         """Return the result with the series of jobs' use of switches' memory, if watched."""
-        if self._occupancy is None:
+        if self._passage.occupancy is None:
             return result
-        self._occupancy.sample(self.now_ps)
+        self._passage.occupancy.sample(self.now_ps)
         return replace(
             result,
-            memory_interval_ps=self._occupancy.interval_ps,
-            memory_series=self._occupancy.series(),
+            memory_interval_ps=self._passage.occupancy.interval_ps,
+            memory_series=self._passage.occupancy.series(),
         )
 
     def meter(self) -> Meter:
@@ -487,71 +463,6 @@ class VirtualNetwork(HasEndpoints):
     def _sources(self) -> dict[int, str]:
         """The host of each IPv4 address."""
         return {ipv4(self.graph, host): host for host in hosts(self.graph)}
-
-    def _advance(self, until_ps: int) -> list[CollectiveOperation]:
-        """Let time run until agents report, or to `until_ps`; return the operations then done."""
-        reason = self._run(until_ps)
-        if reason in (loop.UNTIL, loop.EMPTY):
-            self.now_ps = until_ps
-            return []
-        self.now_ps = max(self.now_ps, self._execution.now_ps)
-        self._go_on(reason)
-        return self._execution.take_done()
-
-    def _advance_together(self, next_ps: int, deadline_ps: int) -> list[CollectiveOperation]:
-        """Let time run, and return the operations then done, in the order in which they ended.
-
-        It stops when operations are done, when the director has more to start, at the end of the
-        window, or at the earlier of the two times.
-        """
-        if next_ps <= self.now_ps:
-            return []
-        done = self._advance(min(next_ps, deadline_ps))
-        if self._execution.take_asked() or done:
-            self._end_window(next_ps)
-            done += self._execution.take_done()
-            self._execution.take_asked()
-        return sorted(done, key=lambda each: (each.end_ps, each.group, each.channel))
-
-    def _go_on(self, reason: int) -> None:
-        """Do what the loop has stopped for, as far as it is not for executors."""
-        if reason == loop.NEEDS_ROOM:
-            make_room(self.store, *self._regions.blocks)
-        elif reason == loop.CAPTURED and self._capture is not None:
-            self._capture.flush()
-
-    def _run(self, until_ps: int) -> int:
-        """Run the loop, with stops for samples and disturbances; return the reason why it ended."""
-        while True:
-            stop_ps = min(until_ps, self._look())
-            reason = self._regions.run(stop_ps)
-            if stop_ps == until_ps or reason not in (loop.UNTIL, loop.EMPTY):
-                return reason
-            if reason == loop.EMPTY and not self._is_waiting:
-                self._troubles.happen(until_ps)  # it stays empty, whatever is disturbed
-                return reason
-            self.now_ps = stop_ps
-            self._troubles.happen(stop_ps)
-            if self.circuits is not None:
-                self.circuits.happen(stop_ps)
-
-    @property
-    def _is_waiting(self) -> bool:
-        """Whether packets wait for circuits."""
-        return self.circuits is not None and self.circuits.is_waiting
-
-    def _look(self) -> int:
-        """Take due samples, tell how far the run is, and return the time of the next such stop."""
-        next_ps = self._troubles.next_ps
-        if self.circuits is not None:
-            next_ps = min(next_ps, self.circuits.next_ps)
-        if self._occupancy is not None:
-            self._occupancy.sample(self.now_ps)
-            next_ps = min(next_ps, self._occupancy.next_ps)
-        next_ps = min(next_ps, self._telling.next_ps(self.now_ps, self._counted))
-        if self.pauses is not None:
-            next_ps = min(next_ps, self.pauses.next_ps(self.now_ps))
-        return next_ps
 
     def restart(self, name: str) -> None:
         """Clear a switch's registers, counters and queued packets, and write its tables anew.
@@ -582,71 +493,22 @@ class VirtualNetwork(HasEndpoints):
         Raises:
             BackendError: If packets go on although no collective is under way.
         """
-        limit_ps = self._limit_ps
-        if not self._is_quiet_by(self.now_ps + limit_ps):
-            before, deadline_ps = self._hops, self.now_ps + 2 * limit_ps
-            if not self._is_quiet_by(deadline_ps) and self._hops > before:
+        limit_ps = self._stalls.limit_ps
+        if not self._passage.is_quiet_by(self.now_ps + limit_ps):
+            before, deadline_ps = self._passage.hops, self.now_ps + 2 * limit_ps
+            if not self._passage.is_quiet_by(deadline_ps) and self._passage.hops > before:
                 raise BackendError(
                     "drain: nothing may happen any more after a collective, got packets for "
                     f"{format_time(deadline_ps - self.now_ps)}"
                 )
         return int(self.store.arena.words[POOL_SIZE]) - free_packets(self.store)
 
-    def _is_quiet_by(self, deadline_ps: int) -> bool:
-        """Let time pass until no event is left; return whether that was before a time."""
-        while True:
-            for ring in self.endpoints.rings:
-                take_completions(self.store.arena, ring)
-            reason = self._run(deadline_ps)
-            self._go_on(reason)
-            if reason in (loop.EMPTY, loop.UNTIL):
-                return reason == loop.EMPTY
-
-    @property
-    def _hops(self) -> int:
-        """The packets that have arrived anywhere so far."""
-        return self._counted()[0]
-
-    def _counted(self) -> tuple[int, int]:
-        """Return the packets that have arrived anywhere, and the events, so far."""
-        words, blocks = self.store.arena.words, self._regions.blocks
-        hops, events = (sum(int(words[at + each]) for at in blocks) for each in (s.HOPS, s.EVENTS))
-        return hops, events
-
-    def _patience(self) -> Patience:
-        groups = range(len(self.endpoints.groups))
-        agents = [self.endpoints.agents_of(group) for group in groups]
-        return Patience(self.store, agents, limit_ps=self._limit_ps, now_ps=self.now_ps)
-
-    @cached_property
-    def _limit_ps(self) -> int:
-        """The time without progress that makes a stall."""
-        connections = self.endpoints.connections
-        return limit_ps(
-            self._rtt_ps,
-            timeout_ps=connections.longest_timeout_ps,
-            quiet_ps=connections.longest_quiet_ps,
-            probes=probes_of(self.options.loss, most_links(self.graph)),
-        )
-
-    def _check_progress(self, patience: Patience, under_way: Sequence[CollectiveOperation]) -> None:
-        stalled = patience.stalled(under_way, self.now_ps)
-        if stalled:
-            remedy = "--pcap shows where packets end"
-            if self.options.faults:
-                way = "" if self.options.reroute_ps is not None else ", or add --reroute"
-                remedy = f"let what is down come back, like 's0 down for 1ms'{way}"
-            raise BackendError(patience.complaint(map(self._named, stalled), remedy))
-
-    def _named(self, operation: CollectiveOperation) -> tuple[CollectiveOperation, Sequence[str]]:
-        return operation, self.endpoints.groups[operation.group].nodes
-
     def _net(self) -> s.NetworkState:
         return open_network(self.store.arena, self._network)
 
     def close(self) -> None:
         """Finish the capture and traces."""
-        if self._capture is None:
+        if self._passage.capture is None:
             return
         while True:  # handle the rest of the last instant, so that traces end with it
             take_completions(self.store.arena, self.endpoints.ring)
@@ -654,7 +516,7 @@ class VirtualNetwork(HasEndpoints):
             if reason == loop.NEEDS_ROOM:
                 make_room(self.store, self._network)
             elif reason == loop.CAPTURED:
-                self._capture.flush()
+                self._passage.capture.flush()
             elif reason != loop.REPORTED:
                 break
-        self._capture.close(self.now_ps)
+        self._passage.capture.close(self.now_ps)

@@ -7,7 +7,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-import ringleaf.networks.virtual.network as virtual
+import ringleaf.networks.virtual.pool as pool
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.arena import Store, Words
 from ringleaf.core.tensors import FLOAT32
@@ -36,7 +36,7 @@ def run(algorithm: str) -> tuple[int, list[bytes]]:
 def test_nothing_keeps_an_array_that_has_moved(
     algorithm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(virtual, "POOL_PACKETS", 2048)
+    monkeypatch.setattr(pool, "POOL_PACKETS", 2048)
     usual = run(algorithm)
     allocate = Store.allocate
 

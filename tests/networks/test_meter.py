@@ -81,7 +81,7 @@ def metered() -> VirtualNetwork:
     assert [(each.node, each.peer) for each in network._places] == WAYS
     counted(network, 7)
     network._net().state[[s.BIN_PS, s.QUEUE_BIN_PS]] = 1 << 40
-    network.now_ps = 1000
+    network._passage.now_ps = 1000
     return network
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import ringleaf.networks.virtual.network as virtual
+import ringleaf.networks.virtual.pool as pool
 import ringleaf.networks.virtual.team as team
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core import compiled
@@ -132,7 +132,7 @@ def test_a_pool_and_heaps_that_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few packets for each thread, and eight boxes of mail, there is little room at first."""
     elements = 100 if compiled.UNCOMPILED else 50_000
     alone, _ = run("fattree,k=4", "alltoall", elements)
-    monkeypatch.setattr(virtual, "POOL_PACKETS", 2100)
+    monkeypatch.setattr(pool, "POOL_PACKETS", 2100)
     together, _ = run("fattree,k=4", "alltoall", elements, threads=8)
     assert_same(alone, together)
 

@@ -36,6 +36,7 @@ from ringleaf.networks.virtual import network as network_module
 from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.events import IDLE
 from ringleaf.networks.virtual.occupancy import Occupancy
+from ringleaf.networks.virtual.passage import Passage
 from ringleaf.networks.virtual.regions import Regions
 from ringleaf.networks.virtual.watch import Sight
 from ringleaf.switches.engine.queues import PACKETS, push
@@ -112,11 +113,11 @@ def test_packets_that_go_on_after_a_collective_are_an_error(
     """Timers may go on: controllers raise their rates."""
     network = star()
     reasons = iter([loop.REPORTED, loop.EMPTY, loop.REPORTED, loop.UNTIL, loop.UNTIL])
-    monkeypatch.setattr(VirtualNetwork, "_run", lambda self, until_ps: next(reasons))
-    monkeypatch.setattr(VirtualNetwork, "_go_on", lambda self, reason: None)
+    monkeypatch.setattr(Passage, "run", lambda self, until_ps: next(reasons))
+    monkeypatch.setattr(Passage, "_go_on", lambda self, reason: None)
     assert network.drain() == 0
     left = iter(hops)
-    monkeypatch.setattr(VirtualNetwork, "_hops", property(lambda _: next(left)))
+    monkeypatch.setattr(Passage, "hops", property(lambda _: next(left)))
     if hops[1] == hops[0]:
         assert network.drain() == 0
         return
@@ -160,7 +161,7 @@ def test_links_are_disturbed_and_restored_in_time(is_busy: bool) -> None:
     network._troubles.begin(changes, 0)
     found, stops = [], []
     for until_ps in (99, 100, 101, 300, 301):
-        assert network._run(until_ps) == (loop.UNTIL if is_busy else loop.EMPTY)
+        assert network._passage.run(until_ps) == (loop.UNTIL if is_busy else loop.EMPTY)
         found.append(network._net().ports[:, s.LOSS].tolist())
         stops.append(network.now_ps)
     usual = s.PROBABILITY_ONE // 4
@@ -335,7 +336,7 @@ def test_memory_of_switches_is_sampled_in_the_course_of_a_sum(plays: bool) -> No
 def test_switches_are_watched_while_a_director_plays() -> None:
     network = star(watch_memory=True)
     network.play(Messages(network, 0))
-    assert network._occupancy is None  # none of them adds anything
+    assert network._passage.occupancy is None  # none of them adds anything
 
 
 # Restarts.
