@@ -19,6 +19,9 @@ the answer to the probe demands it; when a timeout is over, the first of the pac
 once probes for all of them. After that, a slot sends again only after a timeout of two round trips,
 without the floor: resends of several workers have no common order.
 
+All timeouts are longer by the time for which the network may answer nothing, as while circuits
+change. It is added once, and not doubled.
+
 A flight is FLIGHT_WORDS words among an agent's own.
 """
 
@@ -67,7 +70,8 @@ IS_PATIENT = LEAST_PS + 2  # 1: answers may be late because of another worker's 
 FOREMOST = LEAST_PS + 3  # the latest sending that has been answered, of packets sent once
 FOREMOST_PS = LEAST_PS + 4  # its round trip
 QUEUE_PS = LEAST_PS + 5  # the shorter one of this and the one before; 0 if the flight probes
-FLIGHT_WORDS = LEAST_PS + 6
+QUIET_PS = LEAST_PS + 6  # for which the network may answer nothing although nothing is lost
+FLIGHT_WORDS = LEAST_PS + 7
 
 # A slot's words. Slots in flight are in doubly linked rings; row `slots + ring` holds one's ends.
 SENT_PS = 0
@@ -111,6 +115,7 @@ def make_flight(
     min_timeout_ps: int,
     *,
     ways: int = 1,
+    quiet_ps: int = 0,
     probes: bool = False,
     patient: bool = False,
 ) -> None:
@@ -124,7 +129,7 @@ def make_flight(
     state[FIFO_ROWS], state[FIFO_ROOM] = fifo_at, slots
     state[SLOTS], state[ROWS_AT], state[ASKED] = slots, rows_at, NOT_ASKED
     state[IS_PATIENT] = patient
-    state[MIN_TIMEOUT_PS] = min_timeout_ps
+    state[MIN_TIMEOUT_PS], state[QUIET_PS] = min_timeout_ps, quiet_ps
     state[TIMEOUT_PS] = state[RETRY_PS] = FIRST_TIMEOUTS * min_timeout_ps
     rows = store.arena.words[rows_at:][: (slots + RINGS) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
     rows[:, LEVEL] = PRIORITIES  # no round before the first is less urgent
@@ -261,9 +266,10 @@ def due_ps(flight: Flight, ring: int) -> int:
         return FOREVER_PS
     level = flight.slots[first * SLOT_WORDS + LEVEL]
     sent_ps = max(flight.slots[first * SLOT_WORDS + SENT_PS], flight.state[BEHIND_PS + level])
+    quiet_ps = flight.state[QUIET_PS]
     if ring > 0:
-        return int(sent_ps + flight.state[RETRY_PS])
-    return int(max(sent_ps, flight.state[ASKED_PS]) + flight.state[TIMEOUT_PS])
+        return int(sent_ps + flight.state[RETRY_PS] + quiet_ps)
+    return int(max(sent_ps, flight.state[ASKED_PS]) + flight.state[TIMEOUT_PS] + quiet_ps)
 
 
 @inline

@@ -123,6 +123,8 @@ class JobRequest:
             system's parts can (`System.moves`).
         rebuilds: Whether its tree is to be built again while it runs, if switches or links of it
             fail, and the system can.
+        quiet_ps: The time for which the network may answer nothing although nothing is lost; it
+            comes on top of all timeouts.
     """
 
     number: int
@@ -139,6 +141,7 @@ class JobRequest:
     earlier: Sequence[tuple[int, Sequence[str]]] = ()
     moves: bool = False
     rebuilds: bool = False
+    quiet_ps: int = 0
 
 
 class JobAggregator(Protocol):

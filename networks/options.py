@@ -90,6 +90,14 @@ class NetworkOptions:
         """The program of switches that aggregate nothing: as the congestion control needs it."""
         return find_controller(self.cc).program or self.program
 
+    @property
+    def quiet_ps(self) -> int:
+        """The time for which nothing may be answered although nothing is lost.
+
+        Hosts that pause while circuits change must not take their silence for a loss.
+        """
+        return self.circuits.quiet_ps if self.circuits else 0
+
     def __post_init__(self) -> None:
         parse_discipline(self.discipline)
         self.check_program(self.system is not None)

@@ -96,7 +96,8 @@ def join_as(
         job,
         ring=request.ring,
         min_timeout_ps=2 * request.rtt_ps,  # queues may take longer; then only probes are sent
-        quiet_ps=request.rtt_ps,
+        rtt_ps=request.rtt_ps,
+        quiet_ps=request.quiet_ps,
         ecmp=request.ecmp or any(not each.via for each in detours(graph).values()),
         window=find_window(request.congestion or window),
     )
@@ -156,7 +157,8 @@ def make_agents(
     *,
     ring: int,
     min_timeout_ps: int,
-    quiet_ps: int,
+    rtt_ps: int,
+    quiet_ps: int = 0,
     ecmp: bool = False,
     window: Window,
     first_sequence: int = 0,
@@ -183,7 +185,8 @@ def make_agents(
             lanes=job.lanes,
             min_timeout_ps=min_timeout_ps,
             window=window,
-            base_ps=quiet_ps,
+            base_ps=rtt_ps,
+            quiet_ps=quiet_ps,
             first_sequence=first_sequence,
         )
         agents.append(HostAgent(index(host), worker, at))
@@ -200,7 +203,7 @@ def make_agents(
             positions=job.window,
             aggregators=job.aggregators,
             lanes=job.lanes,
-            quiet_ps=quiet_ps,
+            rtt_ps=rtt_ps,
             ecmp=ecmp,
         )
         agents.append(HostAgent(index(host), server, at))

@@ -53,7 +53,7 @@ NUMBER = 9
 PROPOSALS_AT = 10  # all aggregators, shuffled
 AGGREGATORS = 11
 PROPOSED = 12  # proposals made
-QUIET_PS = 13  # so long after a result, resent packets may have been sent before it came
+RTT_PS = 13  # so long after a result, resent packets may have been sent before it came
 SIZE = 14  # code of LANES
 WORKERS = 15
 ECMP = 16  # 1: a probe may overtake values that another worker's probe brings along
@@ -128,7 +128,7 @@ def make_server(
     positions: int,
     aggregators: int,
     lanes: int,
-    quiet_ps: int,
+    rtt_ps: int,
     ecmp: bool,
 ) -> int:
     """Return the offset of a parameter server.
@@ -145,7 +145,7 @@ def make_server(
         positions: The workers' window.
         aggregators: Number of aggregators that the switches have.
         lanes: Values in a packet, 64 or 256.
-        quiet_ps: A round trip: a resent gradient that comes sooner after a result is not answered.
+        rtt_ps: A round trip: a resent gradient that comes sooner after a result is not answered.
         ecmp: Whether packets of switches may take another way than a worker's own.
 
     Raises:
@@ -181,7 +181,7 @@ def make_server(
     state[ROWS_AT], state[SUMS_AT], state[RESULTS_AT] = rows_at, sums_at, results_at
     state[SCRATCH_AT], state[TEMPLATES_AT] = scratch_at, templates_at
     state[PROPOSALS_AT], state[AGGREGATORS] = proposals_at, aggregators
-    state[QUIET_PS], state[SIZE], state[WORKERS] = quiet_ps, SIZES[lanes], len(workers)
+    state[RTT_PS], state[SIZE], state[WORKERS] = rtt_ps, SIZES[lanes], len(workers)
     state[ECMP] = ecmp
     state[ANSWERS + FIFO_ROWS], state[ANSWERS + FIFO_ROOM] = answers_at, room
     words[rows_at : rows_at + entries * ENTRY_WORDS : ENTRY_WORDS] = -1

@@ -54,9 +54,9 @@ from ringleaf.ina.atp.ledger import (
     PROPOSAL,
     PROPOSALS_AT,
     PROPOSED,
-    QUIET_PS,
     RACKS,
     RESULT,
+    RTT_PS,
     SEQUENCE,
     SIZE,
     TARGET_SHIFT,
@@ -288,7 +288,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
             head[MESSAGE_AT] & RESEND
             # A resend that comes within a round trip after the result was most likely sent before
             # it arrived. It needs no answer, which would be a packet for each of many workers.
-            and now_ps - server.rows[row + ANSWERED_PS] >= server.state[QUIET_PS]
+            and now_ps - server.rows[row + ANSWERED_PS] >= server.state[RTT_PS]
         ):
             server.rows[row + IS_MENDED] = 1
             answer(server, entry, RESULT, 1 + get_sender(head))

@@ -110,6 +110,7 @@ def make_worker(
     min_timeout_ps: int,
     window: congestion.Window,
     base_ps: int,
+    quiet_ps: int = 0,
     first_sequence: int = 0,
 ) -> int:
     """Return the offset of a worker that has no tensor yet.
@@ -131,6 +132,7 @@ def make_worker(
             before any sample, and 64 times as much its most.
         window: The way in which the congestion window changes.
         base_ps: A round trip without queues.
+        quiet_ps: Time for which the network may answer nothing although nothing is lost.
         first_sequence: Number of the job's first block.
 
     Raises:
@@ -153,8 +155,12 @@ def make_worker(
     rows_at = store.allocate("words", positions * POSITION_WORDS)
     templates_at = store.allocate("bytes", VALUES_AT * len(servers))
     scratch_at = store.allocate("lanes", lanes)
-    ways = len(servers)
-    make_flight(store, state_at + FLIGHT, positions, min_timeout_ps, ways=ways, probes=True)
+    make_flight(
+        *(store, state_at + FLIGHT, positions, min_timeout_ps),
+        ways=len(servers),
+        quiet_ps=quiet_ps,
+        probes=True,
+    )
     make_tensors(store, state_at + TENSORS)
     state = store.arena.words[state_at : state_at + OWN_WORDS]
     state[JOB], state[SERVERS], state[LANES], state[WINDOW] = job, len(servers), lanes, positions

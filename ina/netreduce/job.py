@@ -56,6 +56,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
             window=window,
             min_timeout_ps=2 * request.rtt_ps + 4 * window * packet_ps,
             rnr_wait_ps=request.rtt_ps,
+            quiet_ps=request.quiet_ps,
         )
         for host in request.members
     ]

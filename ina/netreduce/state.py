@@ -62,6 +62,7 @@ def make_worker(
     window: int,
     min_timeout_ps: int,
     rnr_wait_ps: int,
+    quiet_ps: int = 0,
 ) -> int:
     """Return the offset of a worker whose two queue pairs `join_ring` connects.
 
@@ -74,6 +75,7 @@ def make_worker(
         window: Packets in flight, at most.
         min_timeout_ps: Floor of the queue pairs' timeout.
         rnr_wait_ps: Time that a queue pair waits where no receive was posted.
+        quiet_ps: Time for which the network may answer nothing although nothing is lost.
     """
     port = udp_port(job)
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
@@ -86,6 +88,7 @@ def make_worker(
         window=window,
         min_timeout_ps=min_timeout_ps,
         rnr_wait_ps=rnr_wait_ps,
+        quiet_ps=quiet_ps,
         udp_port=port,
     )
     rc.add_qps(store, block, 2)

@@ -56,6 +56,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         lanes=lanes,
         slots=slots,
         min_timeout_ps=2 * max(request.rtt_ps, slots * turn_ps),
+        quiet_ps=request.quiet_ps,
     )
     return WorkersJob(
         "omnireduce",
@@ -91,6 +92,7 @@ def make_agents(
     lanes: int,
     slots: int,
     min_timeout_ps: int,
+    quiet_ps: int = 0,
     first_round: int = 0,
 ) -> list[HostAgent]:
     """Return a job's workers, in their order, then its aggregators."""
@@ -111,6 +113,7 @@ def make_agents(
             slots=slots,
             lanes=lanes,
             min_timeout_ps=min_timeout_ps,
+            quiet_ps=quiet_ps,
             first_round=first_round,
         )
         agents.append(HostAgent(index(host), worker, at))

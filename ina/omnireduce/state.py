@@ -96,6 +96,7 @@ def make_worker(
     slots: int,
     lanes: int,
     min_timeout_ps: int,
+    quiet_ps: int = 0,
     first_round: int = 0,
 ) -> int:
     """Return the offset of a worker that has no tensor yet.
@@ -111,6 +112,7 @@ def make_worker(
         slots: Packets in flight, at most. As `lanes`, the same for all workers of the job.
         lanes: Values in a full packet.
         min_timeout_ps: Floor of the retransmission timeout.
+        quiet_ps: Time for which the network may answer nothing although nothing is lost.
         first_round: Rounds that the slots have behind them.
 
     Raises:
@@ -127,7 +129,8 @@ def make_worker(
     rows_at = store.allocate("words", slots * ROW_WORDS)
     templates_at = store.allocate("bytes", len(aggregators) * TEMPLATE_BYTES)
     staging_at = store.register_memory(slots * columns * BLOCK_BYTES)
-    make_flight(store, own_at + FLIGHT, slots, min_timeout_ps, ways=len(aggregators))
+    ways = len(aggregators)
+    make_flight(store, own_at + FLIGHT, slots, min_timeout_ps, ways=ways, quiet_ps=quiet_ps)
     make_tensors(store, own_at + TENSORS)
     state = store.arena.words[own_at:][:OWN_WORDS]
     state[JOB], state[RANK], state[SLOTS], state[COLUMNS] = job, rank, slots, columns

@@ -104,6 +104,7 @@ def join_as(
             mac=mac(graph, host, 1),
             address=ipv4(graph, host),
             min_timeout_ps=2 * max(request.rtt_ps, most * packet_ps),
+            quiet_ps=request.quiet_ps,
             first_port=kind.first_port,
             header_bytes=kind.header_bytes,
             fraction_bits=kind.fraction_bits,

@@ -80,6 +80,7 @@ def make_worker(
     mac: int,
     address: int,
     min_timeout_ps: int,
+    quiet_ps: int = 0,
     first_round: int = 0,
     trees: int = 1,
     first_port: int = FIRST_UDP_PORT,
@@ -101,6 +102,7 @@ def make_worker(
         address: The host's IPv4 address.
         min_timeout_ps: Floor of the retransmission timeout; 4 times as much is its value
             before any sample, and 64 times as much its most.
+        quiet_ps: Time for which the network may answer nothing although nothing is lost.
         first_round: Rounds that the job's slots have behind them in the switches.
         trees: Trees that the slots are dealt to in turn, 1 to 255; a divisor of `slots`.
         first_port: The first of the system's UDP ports.
@@ -128,7 +130,12 @@ def make_worker(
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
     slots_at = store.allocate("words", slots * SLOT_WORDS)
     templates_at = store.allocate("bytes", 2 * TEMPLATE_BYTES)
-    make_flight(store, at + AGENT_WORDS + FLIGHT, slots, min_timeout_ps, ways=trees, patient=True)
+    make_flight(
+        *(store, at + AGENT_WORDS + FLIGHT, slots, min_timeout_ps),
+        ways=trees,
+        quiet_ps=quiet_ps,
+        patient=True,
+    )
     make_tensors(store, at + AGENT_WORDS + TENSORS)
     state = store.arena.words[at + AGENT_WORDS :][:OWN_WORDS]
     state[JOB], state[SLOTS], state[LANES], state[BITS] = job, slots, lanes, bits

@@ -112,8 +112,7 @@ class Connections:
             window=window,
             min_timeout_ps=2 * rtt_ps + 4 * window * full_ps,
             rnr_wait_ps=rtt_ps,
-            # Hosts that pause while circuits change must not take their silence for a loss.
-            quiet_ps=options.circuits.quiet_ps if options.circuits else 0,
+            quiet_ps=options.quiet_ps,
             has_data=options.has_data,
             takes_cuts=options.trim_bytes is not None,
             repath_after=options.repath or 0,

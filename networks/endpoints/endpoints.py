@@ -444,6 +444,7 @@ class Endpoints:
                 lanes=options.lanes,
                 slots=options.slots,
                 rtt_ps=rtt_ps,
+                quiet_ps=options.quiet_ps,
                 moves=has_moving,
                 rebuilds=options.reroute_ps is not None
                 and group.system.rebuilds

@@ -216,7 +216,7 @@ def atp_party(
         job,
         ring=ring,
         min_timeout_ps=MIN_TIMEOUT_PS,
-        quiet_ps=4 * DELAY_PS,
+        rtt_ps=4 * DELAY_PS,
         window=find_window(window),
         first_sequence=first,
     )

@@ -56,7 +56,7 @@ def atp_server(workers: int = 2, **told: Any) -> int:
     usual = {"number": 0, "lanes": 64, "job": 1, **told}
     return ledger.make_server(
         Store(), host=3, ring=0, own=PEER, workers=[PEER] * workers, positions=1, aggregators=1,
-        roster=flat_roster({}, "s0", min(workers, 64)), quiet_ps=1, ecmp=False, **usual,
+        roster=flat_roster({}, "s0", min(workers, 64)), rtt_ps=1, ecmp=False, **usual,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from ringleaf.ina.atp.state import AtpAddress
 from ringleaf.ina.congestion import ON_LOSS, ON_ROUND, Window
 from ringleaf.ina.tensors import LEFT, REDUCED, TENSOR_WORDS, raise_priority
 
-JOB, LANES, POSITIONS, QUIET_PS = 5, 64, 2, 100
+JOB, LANES, POSITIONS, RTT_PS = 5, 64, 2, 100
 OWN = AtpAddress(0x020000000009, 0x0A000009)
 PEERS = [AtpAddress(0x020000000001 + i, 0x0A000001 + i) for i in range(3)]
 GROUP = 239 << 24 | 0xA7 << 16 | JOB << 8 | 1  # of server 1
@@ -75,7 +75,7 @@ class Server(SteppedAgent):
         self.at = ledger.make_server(
             self.store, host=0, ring=self.ring, job=JOB, number=1, own=OWN, workers=PEERS,
             roster=roster or flat_roster({}, "s0", 3), positions=POSITIONS, aggregators=8,
-            lanes=LANES, quiet_ps=QUIET_PS, ecmp=ecmp,
+            lanes=LANES, rtt_ps=RTT_PS, ecmp=ecmp,
         )  # fmt: skip
 
     def gradient(
@@ -256,7 +256,7 @@ def test_a_probe_asks_for_what_has_not_come(ecmp: bool) -> None:
 
 @pytest.mark.parametrize(
     ("after_ps", "flags", "is_answered"),
-    [(QUIET_PS, RESEND, True), (QUIET_PS - 1, RESEND, False), (QUIET_PS, 0, False)],
+    [(RTT_PS, RESEND, True), (RTT_PS - 1, RESEND, False), (RTT_PS, 0, False)],
 )
 def test_a_worker_that_asks_late_enough_gets_the_result_again(
     after_ps: int, flags: int, is_answered: bool
@@ -287,7 +287,7 @@ def test_answers_that_are_obsolete_are_skipped_and_those_without_room_forgotten(
     result = header(PARAMETER, 0, **told) + lanes(3 * 2.0**-20, kind=">f4")
     assert mine.send() == parameter(0, result)
 
-    mine.gradient(0, 1, lanes(1), now_ps=QUIET_PS, flags=RESEND)
+    mine.gradient(0, 1, lanes(1), now_ps=RTT_PS, flags=RESEND)
     mine.gradient(4, 0, lanes(1))  # the entry's next block
     assert (mine.send(), mine.word(READY)) == (b"", 0)
 

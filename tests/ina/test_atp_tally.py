@@ -41,7 +41,7 @@ def server_of(roster: Roster) -> tuple[Store, Any]:
         positions=8,
         aggregators=8,
         lanes=64,
-        quiet_ps=1,
+        rtt_ps=1,
         ecmp=False,
     )
     return store, open_server(store.arena, at)

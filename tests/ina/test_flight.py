@@ -14,6 +14,7 @@ from ringleaf.ina.flight import (
     NEWEST_PS,
     SMOOTHED_PS,
     Flight,
+    back_off,
     deadline_ps,
     end_backoff,
     has_waiting,
@@ -24,6 +25,7 @@ from ringleaf.ina.flight import (
     pop_slot,
     push_again,
     push_first,
+    queue_overdue,
     queue_passed,
     take_sample,
     unlink_slot,
@@ -32,10 +34,12 @@ from ringleaf.ina.flight import (
 TIMEOUT_PS = 4000  # before there is a round trip, four times the least one
 
 
-def new_flight(slots: int, least_ps: int, *, patient: bool = False, probes: bool = False) -> Flight:
+def new_flight(
+    slots: int, least_ps: int, *, patient: bool = False, probes: bool = False, quiet_ps: int = 0
+) -> Flight:
     store = Store()
     at = store.allocate("words", FLIGHT_WORDS)
-    make_flight(store, at, slots, min_timeout_ps=least_ps, patient=patient, probes=probes)
+    make_flight(*(store, at, slots, least_ps), patient=patient, probes=probes, quiet_ps=quiet_ps)
     return open_flight(store.arena, at)
 
 
@@ -183,3 +187,15 @@ def test_two_late_answers_in_order_tell_how_long_the_next_one_may_take(
         take_answer(flight, slot, now_ps)
 
     assert deadline_ps(flight) == expected_ps + 4 * 989
+
+
+def test_a_networks_quiet_time_is_added_once_to_each_timeout() -> None:
+    """Sent at 0, its timeout of 4,000 ps is over at 4,500; again then, with twice the timeout."""
+    flight = new_flight(1, TIMEOUT_PS // 4, quiet_ps=500)
+    send_one(flight, 0, 0)
+    assert deadline_ps(flight) == TIMEOUT_PS + 500
+    assert not queue_overdue(flight, TIMEOUT_PS + 499)
+    assert queue_overdue(flight, TIMEOUT_PS + 500)
+    back_off(flight, TIMEOUT_PS + 500)
+    link_slot(flight, pop_slot(flight), 0, 0, TIMEOUT_PS + 500)
+    assert deadline_ps(flight) == TIMEOUT_PS + 500 + 2 * TIMEOUT_PS + 500

@@ -14,9 +14,10 @@ import pytest
 from ringleaf.core.arena import Store
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.hosts.rc.state import MIN_TIMEOUT_PS as RC_MIN_TIMEOUT_PS
+from ringleaf.hosts.rc.state import QUIET_PS as RC_QUIET_PS
 from ringleaf.ina.atp import job as atp
 from ringleaf.ina.atp import state as atp_state
-from ringleaf.ina.flight import MIN_TIMEOUT_PS
+from ringleaf.ina.flight import MIN_TIMEOUT_PS, QUIET_PS
 from ringleaf.ina.netreduce import job as netreduce
 from ringleaf.ina.netreduce import state as netreduce_state
 from ringleaf.ina.omnireduce import job as omnireduce
@@ -34,14 +35,20 @@ OMNIREDUCE_PS = 80 * (42 + 12 + 2 * 4 + 4 * 64 + 24)  # a packet has two columns
 NETREDUCE_PS = 80 * (42 + 12 + 4 + 4 * 64 + 24)  # a Base Transport Header, and a checksum
 
 
-def least_ps(job: ModuleType, place: int, graph: str, asked: JobRequest) -> int:
+def timeouts_ps(job: ModuleType, place: int, graph: str, asked: JobRequest) -> tuple[int, int]:
+    """Return a worker's least timeout, and what is added to each of its timeouts."""
     store = Store()
     agent = job.join(build(graph), store, asked).agents[0]
     words = store.arena.words
     if job is netreduce:  # its packets are its queue pairs'
         own = int(words[agent.block + AGENT_WORDS + netreduce_state.RC])
-        return int(words[own + RC_MIN_TIMEOUT_PS])
-    return int(words[agent.block + AGENT_WORDS + place + MIN_TIMEOUT_PS])
+        return int(words[own + RC_MIN_TIMEOUT_PS]), int(words[own + RC_QUIET_PS])
+    own = agent.block + AGENT_WORDS + place
+    return int(words[own + MIN_TIMEOUT_PS]), int(words[own + QUIET_PS])
+
+
+def least_ps(job: ModuleType, place: int, graph: str, asked: JobRequest) -> int:
+    return timeouts_ps(job, place, graph, asked)[0]
 
 
 @pytest.mark.parametrize(
@@ -71,3 +78,21 @@ def test_netreduces_queue_pairs_wait_for_all_packets_in_both_directions_twice() 
     """And for two round trips on top of that."""
     asked = JobRequest(1, ["h0", "h1"], (), ResourceShare(), 0, 64, 16, rtt_ps=1_000, ecmp=False)
     assert least_ps(netreduce, 0, RACK, asked) == 2 * 1_000 + 4 * 16 * NETREDUCE_PS
+
+
+@pytest.mark.parametrize(
+    ("job", "place"),
+    [
+        (switchml, switchml_state.FLIGHT),
+        (panama, switchml_state.FLIGHT),
+        (omnireduce, omnireduce_state.FLIGHT),
+        (atp, atp_state.FLIGHT),
+        (netreduce, 0),
+    ],
+)
+def test_a_networks_quiet_time_is_added_and_no_part_of_the_least_timeout(
+    job: ModuleType, place: int
+) -> None:
+    asked = JobRequest(1, ["h0", "h1"], ("h3",), ResourceShare(), 0, 64, 16, 1_000, ecmp=False)
+    least = least_ps(job, place, RACK, asked)
+    assert timeouts_ps(job, place, RACK, replace(asked, quiet_ps=77)) == (least, 77)

@@ -166,7 +166,7 @@ def of_atp_server(store: Store) -> Callable[[], Sequence[Range]]:
     racks = {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7, 8], "z": [9, 10, 11]}
     at = ledger.make_server(
         store, host=0, ring=0, job=1, number=0, own=PEER, workers=[PEER] * 12,
-        roster=racks_roster(racks, "z", 12, 6), positions=8, aggregators=100, lanes=64, quiet_ps=1,
+        roster=racks_roster(racks, "z", 12, 6), positions=8, aggregators=100, lanes=64, rtt_ps=1,
         ecmp=False,
     )  # fmt: skip
 

@@ -24,6 +24,7 @@ from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.python import run as run_all
 from ringleaf.hosts import rc
+from ringleaf.ina.registry import find_system
 from ringleaf.networks.faults import Disturbance, LinkRate, Reroute
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import CircuitChange, CircuitUse, RunResult
@@ -249,8 +250,6 @@ def test_sums_are_exact_and_the_same_for_all_threads(
     text = f"mine,period={period}us,dead={dead}us,drain={drain},senders={senders}"
     system: dict[str, object] = {}
     if algo == "switchml":
-        from ringleaf.ina.registry import find_system
-
         system = {"system": find_system("switchml"), "lanes": 64}
     results = []
     for threads in (1, 2, 8):
@@ -312,6 +311,22 @@ def test_no_timeout_fires_while_senders_pause(
         assert each.dark_ps is None or each.dark_ps - each.at_ps < most_us * US
     assert result.retransmissions == 0
     assert probes(on) == 0
+
+
+def test_aggregation_at_hosts_takes_no_silence_of_pausing_senders_for_a_loss() -> None:
+    """27 ms is far more than any timeout of theirs, too."""
+    add(alternating, needs_core=True)
+    on = network(
+        HYBRID,
+        "mine,period=40us,dead=27ms,senders=pause",
+        system=find_system("omnireduce"),
+        lanes=64,
+    )
+
+    result = run(on, 40_000, "omnireduce")
+
+    assert use_of(result).changes
+    assert result.retransmissions == 0
 
 
 def test_a_second_run_is_as_the_first() -> None:
@@ -481,8 +496,6 @@ def test_what_circuits_do_not_suit_is_refused(
 
 
 def test_trees_of_switches_that_aggregate_are_of_packet_switches() -> None:
-    from ringleaf.ina.registry import find_system
-
     options: dict[str, object] = {"system": find_system("switchml"), "lanes": 64}
     with pytest.raises(ConfigError, match="sipocs: switches aggregate on trees of packet switches"):
         network(DIRECT, "sipocs", **options)
