@@ -21,8 +21,9 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
-from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.measuring import Measurement
 
 TOPOLOGIES = (
     *("fattree", "fattree,k=8", "leafspine,leaves=8,spines=2,hosts=8", "bcube,n=4,k=2"),

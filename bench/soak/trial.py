@@ -23,8 +23,9 @@ from ringleaf.experiments.runs.checks import check_fits
 from ringleaf.experiments.setup.network import connect
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import KIND, resolve
+from ringleaf.experiments.workloads.collective.measuring import Measurement
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.groups import Group

@@ -9,8 +9,9 @@ from fake_network import FakeConnect
 from bench import live as bench_live
 from bench.fidelity import summarise
 from ringleaf.experiments.commands.cli import perform_alone
-from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.measuring import Measurement
 from ringleaf.networks.live.processor import Stopwatch, read_stat
 from ringleaf.networks.outcome import ProcessorSeconds
 

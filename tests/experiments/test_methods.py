@@ -16,8 +16,9 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.checking.methods import joined
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.request import resolve as request
-from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.measuring import Measurement
 from ringleaf.networks.outcome import RECEIVE
 
 FOUR = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "size": "8K"}

@@ -16,8 +16,9 @@ from ringleaf.collectives.sparse.sparcml import recursive_doubling
 from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs import sweep_report
-from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import KIND, resolve
+from ringleaf.experiments.workloads.collective.measuring import Measurement
 from ringleaf.experiments.workloads.collective.results import CollectiveResults
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.options import NetworkOptions

@@ -23,8 +23,9 @@ from ringleaf.core.tensors import INT32
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.checking.data import Noise
 from ringleaf.experiments.workloads.collective.communicator import Communicator, Shrinking
-from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.measuring import Measurement
 from ringleaf.networks.faults import lost_hosts
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.registry import build

@@ -18,8 +18,9 @@ from scapy.utils import PcapWriter, rdpcap, wrpcap
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.request import resolve as request
-from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.measuring import Measurement
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.hosts import cross_traffic as b

@@ -16,8 +16,9 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.rows import Columns, Op
 from ringleaf.collectives.schedule import ChunkRows, Schedule
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.measuring import Measurement
 from ringleaf.networks import skipping
 from ringleaf.networks.outcome import RECEIVE, Note, RunResult
 from studies.skipping import compare
