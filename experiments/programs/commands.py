@@ -12,16 +12,14 @@ repeats the line before it, as in every `cmd.Cmd` of Python.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from finsy import P4Schema
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.programs.arrays import LastWrites
 from ringleaf.experiments.programs.entries import Entries
-from ringleaf.experiments.programs.replicas import ReplicaSources
+from ringleaf.experiments.programs.replicas import PortedEntities, ReplicaSources
 
 _LOOKS = re.compile(
     r"help|show_\w+|\w+_dump(_\w+)?|table_info|table_num_entries|table_show_actions|pvs_get"
@@ -63,17 +61,7 @@ _ELSEWHERE = {
 Command = Callable[[str, Sequence[str]], None]
 
 
-class Commanded(list[Any]):
-    """The entities that commands make, as finsy's objects.
-
-    Attributes:
-        ports: Those of groups and sessions, by the lines' places; a switch may have fewer.
-    """
-
-    ports: Mapping[str, Sequence[int]] = MappingProxyType({})
-
-
-def read(text: str, where: str, schema: P4Schema) -> Commanded:
+def read(text: str, where: str, schema: P4Schema) -> PortedEntities:
     """Return the entities that commands make.
 
     Raises:
@@ -104,6 +92,6 @@ def read(text: str, where: str, schema: P4Schema) -> Commanded:
             waiting.append((choose(here, "command", name, known), here, rest))
     for name, here, arguments in waiting:
         known[name](here, arguments)
-    commanded = Commanded(entity for part in parts for entity in part.entities())
+    commanded = PortedEntities(entity for part in parts for entity in part.entities())
     commanded.ports = replicas.ports()
     return commanded

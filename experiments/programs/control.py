@@ -26,7 +26,7 @@ from google.protobuf import text_format  # type: ignore[import-untyped]
 from ringleaf.core.inputs import read_input
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.programs import commands, runtime_json
-from ringleaf.experiments.programs.replicas import check_ports
+from ringleaf.experiments.programs.replicas import PortedEntities, check_ports
 from ringleaf.networks.traces.entries import load_schema
 from ringleaf.switches.p4runtime.finsy_entities import UNREADABLE
 from ringleaf.topologies.graph import neighbors
@@ -55,20 +55,20 @@ class _Same:
         return self._entities
 
 
-class _Commanded:
-    """What commands make, for switches that have the ports that they name."""
+class _Ported:
+    """The entities of a file, for switches that have the ports that it names."""
 
-    def __init__(self, commanded: commands.Commanded) -> None:
-        self._commanded = commanded
+    def __init__(self, ported: PortedEntities) -> None:
+        self._ported = ported
 
     def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
         """Return the entities.
 
         Raises:
-            ConfigError: If a line names a port that the switch has not.
+            ConfigError: If the file names a port that the switch has not.
         """
-        check_ports(self._commanded.ports, switch, len(neighbors(graph, switch)))
-        return self._commanded
+        check_ports(self._ported.ports, switch, len(neighbors(graph, switch)))
+        return self._ported
 
 
 class _Python:
@@ -147,7 +147,7 @@ def open_control(path: Path, program: Path) -> Control:
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{path}: can't be read, got {exc}") from exc
     entities = READERS[path.suffix](text, str(path), load_schema(program, None))
-    return _Commanded(entities) if isinstance(entities, commands.Commanded) else _Same(entities)
+    return _Ported(entities) if isinstance(entities, PortedEntities) else _Same(entities)
 
 
 def read_write_request(text: str, where: str, schema: P4Schema) -> Entities:

@@ -30,20 +30,22 @@ from finsy import (
     P4TableEntry,
 )
 from finsy.p4schema import P4MatchType
-from finsy.p4values import all_ones, encode_exact
 
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.programs.matching import action_call, of_name, table_entry
+from ringleaf.experiments.programs.matching import (
+    MARKS,
+    RANKED,
+    action_call,
+    of_name,
+    place_in,
+    table_entry,
+)
 from ringleaf.experiments.programs.numbered import Numbered, place_of
 from ringleaf.experiments.programs.words import check_form, numbers
 from ringleaf.switches.stf.commands import whole
 
 LEAST_PRIORITY = (1 << 31) - 1  # P4Runtime's largest, for BMv2's 0
-
-_RANKED = (P4MatchType.TERNARY, P4MatchType.RANGE, P4MatchType.OPTIONAL)
-_MARKS = {P4MatchType.LPM: "/", P4MatchType.TERNARY: "&&&", P4MatchType.RANGE: "->"}
-"""What stands between a key's two values; BMv2 refuses keys without it."""
 
 
 class Entries:
@@ -126,7 +128,7 @@ class Entries:
                 "table_set_default"
             )
         priority = None
-        if any(field.match_type in _RANKED for field in fields):
+        if any(field.match_type in RANKED for field in fields):
             if not arguments:
                 raise ConfigError(f"{where}: an entry of this table needs a priority, got none")
             priority = _priority(where, arguments.pop())
@@ -155,7 +157,7 @@ class Entries:
             priority=priority,
         )
         places = self._places[entry.table_id]
-        if (other := places.setdefault(self._place(entry), where)) != where:
+        if (other := places.setdefault(place_in(self._schema, entry), where)) != where:
             raise ConfigError(
                 f"{where}: an entry must have keys of its own, got those of {other}; use "
                 "table_modify"
@@ -164,11 +166,6 @@ class Entries:
         number = entries.add(entry)
         config = metered.get(place_of(number), metered.get(None))
         entries[number] = replace(entry, meter_config=config)
-
-    def _place(self, entry: P4TableEntry) -> tuple[object, ...]:
-        """Return what tells a table's entries apart: their keys and priority."""
-        message = entry.encode(self._schema).table_entry
-        return message.priority, *(each.SerializeToString() for each in message.match)
 
     def _modify(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "table_modify TABLE ACTION ENTRY ARGUMENTS")
@@ -212,7 +209,7 @@ class Entries:
         name = self._table(where, words[0]).name
         entries = self._entries[name]
         number = entries.number(where, words[1])
-        del self._places[name][self._place(entries[number])]
+        del self._places[name][place_in(self._schema, entries[number])]
         entries.remove(number)
 
     def _clear(self, where: str, words: Sequence[str]) -> None:
@@ -350,55 +347,22 @@ def _priority(where: str, text: str) -> int:
 
 
 def _key(where: str, text: str, field: Any) -> Any:
-    """Return a key as finsy's objects want it; None: it matches anything.
-
-    Bits beside a mask, and ranges of all values, are as good as left out, as in BMv2.
+    """Return a key's value, or its two values; None: it matches anything.
 
     Raises:
-        ConfigError: If it does not fit the field.
+        ConfigError: If it has not the sign that stands between two values.
     """
     kind = field.match_type
-    if kind in _MARKS and _MARKS[kind] not in text:
+    mark = MARKS.get(kind)
+    if mark is None or (kind == P4MatchType.OPTIONAL and mark not in text):
+        return text
+    if mark not in text:
         raise ConfigError(
-            f"{where}: key {field.name!r} must have {_MARKS[kind]} in it, as in BMv2, got "
-            f"{text!r:.60}"
+            f"{where}: key {field.name!r} must have {mark} in it, as in BMv2, got {text!r:.60}"
         )
     if kind == P4MatchType.LPM:
         value, _, length = text.partition("/")
         if not length.isdecimal():
             return text  # finsy says what is wrong with it
         return (value, int(length)) if int(length) else None
-    mark = _MARKS.get(kind, "&&&")
-    if kind not in _RANKED or mark not in text:
-        return text
-    try:
-        first, second = (
-            int.from_bytes(encode_exact(part, field.bitwidth)) for part in text.split(mark)
-        )
-    except ValueError as error:
-        raise ConfigError(
-            f"{where}: key {field.name!r} must be two values of "
-            f"{format_count(field.bitwidth, 'bit')} and {mark} between them, got {text!r:.60}"
-        ) from error
-    if kind == P4MatchType.RANGE and first > second:
-        raise ConfigError(
-            f"{where}: key {field.name!r} must have its least value first, got {text!r:.60}"
-        )
-    return _pair(where, text, field, first, second)
-
-
-def _pair(where: str, text: str, field: Any, first: int, second: int) -> Any:
-    """Return a key of two values: a value and its mask, or the ends of a range."""
-    kind, every = field.match_type, all_ones(field.bitwidth)
-    if kind == P4MatchType.RANGE:
-        return None if (first, second) == (0, every) else (first, second)
-    if second == 0:
-        return None
-    if kind == P4MatchType.TERNARY:
-        return first & second, second
-    if second != every:
-        raise ConfigError(
-            f"{where}: key {field.name!r} is optional: its mask must be all bits or none, got "
-            f"{text!r:.60}"
-        )
-    return first
+    return tuple(text.split(mark))

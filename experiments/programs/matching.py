@@ -7,11 +7,24 @@ from typing import Any
 
 from finsy import P4IndirectAction, P4Schema, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4schema import P4MatchType
+from finsy.p4values import all_ones, encode_exact
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, choose
 from ringleaf.switches.p4runtime.finsy_entities import CLOSED
 
 NO_ACTION = "NoAction"
+
+MARKS = {
+    P4MatchType.LPM: "/",
+    P4MatchType.TERNARY: "&&&",
+    P4MatchType.RANGE: "->",
+    P4MatchType.OPTIONAL: "&&&",
+}
+"""What stands between a key's two values; BMv2 refuses keys without it."""
+
+RANKED = (P4MatchType.TERNARY, P4MatchType.RANGE, P4MatchType.OPTIONAL)
+"""Kinds of keys whose tables' entries have priorities."""
 
 
 def full_name(where: str, what: str, name: str, known: Iterable[str]) -> str:
@@ -94,7 +107,14 @@ def table_entry(
         return P4TableEntry(table_info.name, action=call, is_default_action=True)
     fields = {each.name: each for each in table_info.match_fields}
     by_name = _by_name(where, "keys", list(fields), keys)
-    match = {name: value for name, value in by_name.items() if value is not None}
+    pairs = {
+        name: _pair(where, fields[name], value) if isinstance(value, tuple) else value
+        for name, value in by_name.items()
+    }
+    match = {name: value for name, value in pairs.items() if value is not None}
+    for name, field in fields.items():
+        if field.match_type == P4MatchType.EXACT and name not in match:
+            raise ConfigError(f"{where}: key {name!r} is matched exactly, got no value for it")
     for name, value in match.items():
         if fields[name].match_type == P4MatchType.EXACT and isinstance(value, tuple):
             raise ConfigError(f"{where}: key {name!r} is matched exactly, got {value!r}")
@@ -102,6 +122,50 @@ def table_entry(
     return P4TableEntry(
         table_info.name, match=P4TableMatch(match), action=call, priority=priority or 0
     )
+
+
+def place_in(schema: P4Schema, entry: P4TableEntry) -> tuple[object, ...]:
+    """Return what tells a table's entries apart: their keys and priority."""
+    message = entry.encode(schema).table_entry
+    return message.priority, *(each.SerializeToString() for each in message.match)
+
+
+def _pair(where: str, field: Any, pair: tuple[Any, ...]) -> Any:
+    """Return a key of two values as finsy's objects want it; None: it matches anything.
+
+    Bits beside a mask, and ranges of all values, are as good as left out, as in BMv2.
+
+    Raises:
+        ConfigError: If it does not fit the field.
+    """
+    kind, every = field.match_type, all_ones(field.bitwidth)
+    if kind not in RANKED:
+        return pair
+    mark = MARKS[kind]
+    text = mark.join(map(str, pair))
+    try:
+        first, second = (int.from_bytes(encode_exact(part, field.bitwidth)) for part in pair)
+    except (ValueError, AssertionError) as error:
+        raise ConfigError(
+            f"{where}: key {field.name!r} must be two values of "
+            f"{format_count(field.bitwidth, 'bit')} and {mark} between them, got {text!r:.60}"
+        ) from error
+    if kind == P4MatchType.RANGE:
+        if first > second:
+            raise ConfigError(
+                f"{where}: key {field.name!r} must have its least value first, got {text!r:.60}"
+            )
+        return None if (first, second) == (0, every) else (first, second)
+    if second == 0:
+        return None
+    if kind == P4MatchType.TERNARY:
+        return first & second, second
+    if second != every:
+        raise ConfigError(
+            f"{where}: key {field.name!r} is optional: its mask must be all bits or none, got "
+            f"{text!r:.60}"
+        )
+    return first
 
 
 def _check_value(what: str, name: str, value: Any, encode: Callable[[Any], Any]) -> None:

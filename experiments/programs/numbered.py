@@ -24,9 +24,10 @@ def place_of(number: int) -> int:
 
 
 class Numbered(Generic[_Thing]):
-    """Things by number, in the order in which they were created.
+    """Things by number, in the order of their places.
 
-    A new one takes the least place that is free. Entries of tables have `rounds`: the number of
+    A new one takes the least place that is free, so it may come before older ones: of entries of
+    one priority BMv2 takes the first of that order. Entries of tables have `rounds`: the number of
     times that a place was taken before is in the upper bits of its number.
 
     Args:
@@ -42,7 +43,7 @@ class Numbered(Generic[_Thing]):
         self._places = 0
 
     def __iter__(self) -> Iterator[tuple[int, _Thing]]:
-        return iter(self._things.items())
+        return iter(sorted(self._things.items(), key=lambda each: place_of(each[0])))
 
     def __getitem__(self, number: int) -> _Thing:
         return self._things[number]

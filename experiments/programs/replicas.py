@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from finsy import P4CloneSessionEntry, P4MulticastGroupEntry
@@ -18,6 +19,16 @@ from ringleaf.experiments.programs.words import check_form, numbers
 from ringleaf.switches.p4runtime.replication import INSTANCES
 
 _MOST_GROUPS, _MOST_SESSIONS = (1 << 16) - 1, (1 << 15) - 1
+
+
+class PortedEntities(list[Any]):
+    """The entities of a file, as finsy's objects.
+
+    Attributes:
+        ports: Those of groups and sessions, by their places in the file; a switch may have fewer.
+    """
+
+    ports: Mapping[str, Sequence[int]] = MappingProxyType({})
 
 
 class _Node(NamedTuple):
@@ -165,10 +176,10 @@ class ReplicaSources:
 
 
 def check_ports(ports: Mapping[str, Sequence[int]], switch: str, count: int) -> None:
-    """Check that a switch has the ports that lines name.
+    """Check that a switch has the ports that a file names.
 
     Args:
-        ports: Those ports, by the lines' places.
+        ports: Those ports, by their places in the file.
         switch: The switch, for the message.
         count: How many ports it has, from 1 on.
 

@@ -330,6 +330,22 @@ def test_entries_by_their_numbers() -> None:
     assert same(text, CONTROLLER, entry(2, 7), entry(3, 3))
 
 
+def test_of_entries_of_one_priority_the_first_by_place_wins() -> None:
+    """As in BMv2 (`EntryList`): an entry in the place of a deleted one comes before later ones.
+
+    All four match; the last one has place 0, which was the first one's.
+    """
+    text = """
+    table_add ternary_table set_ternary 1&&&1 0&&&0 0&&&0 => 1 5
+    table_add ternary_table set_ternary 3&&&3 0&&&0 0&&&0 => 2 5
+    table_add ternary_table set_ternary 7&&&7 0&&&0 0&&&0 => 3 6
+    table_delete ternary_table 0
+    table_add ternary_table set_ternary 15&&&15 0&&&0 0&&&0 => 4 5
+    """
+    entries = read(text, "s0.txt", TABLES)
+    assert [int(entry.action.args["value"]) for entry in entries] == [4, 2, 3]
+
+
 def test_a_free_number_is_taken_again() -> None:
     """As `simple_switch_CLI` printed: "Entry has been added with handle 16777216", and so on.
 

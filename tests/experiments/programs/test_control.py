@@ -85,6 +85,132 @@ def test_the_tutorials_json_has_clone_sessions_that_cut() -> None:
     assert encoded(runtime_json.read(text, "s0.json", SCHEMA)) == encoded(sessions)
 
 
+def _rows(name: str, *rows: dict[str, Any]) -> str:
+    return json.dumps({"target": "bmv2", name: rows})
+
+
+ROW = {
+    "table": "MyIngress.ipv4_lpm",
+    "match": {"hdr.ipv4.dst": ["10.0.1.0", 24]},
+    "action_name": "MyIngress.drop",
+}
+GROUP = {"multicast_group_id": 5, "replicas": [{"egress_port": 1, "instance": 1}]}
+SESSION = {"clone_session_id": 5, "replicas": [{"egress_port": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            _rows("table_entries", ROW, ROW | {"action_param": {}}),
+            r"table_entries\[1\]: unknown name, got 'action_param'; did you mean 'action_params'",
+        ),
+        (
+            _rows("clone_session_entries", SESSION | {"packet_length": 64}),
+            r"clone_session_entries\[0\]: unknown name, got 'packet_length'; did you mean",
+        ),
+        (
+            _rows("multicast_group_entries", GROUP | {"replicas": [{"egress_port": 1, "rid": 2}]}),
+            r"multicast_group_entries\[0\]: unknown name, got 'rid'",
+        ),
+        (
+            _rows("multicast_group_entries", GROUP | {"multicast_group_id": "5"}),
+            r"multicast_group_entries\[0\]: multicast_group_id must be a whole number, got '5'",
+        ),
+        (
+            '{"table_entries": [],\n "table_entries": []}',
+            r"line 1: a name must be there once, got 'table_entries' twice",
+        ),
+        (_rows("table_entries", ROW, ROW), r"\[1\]: must be there once, got the same as .*\[0\];"),
+        (_rows("multicast_group_entries", GROUP, GROUP), r"\[1\]: must be there once"),
+        (
+            _rows("table_entries", ROW | {"priority": 3}),
+            r"\[0\]: table 'MyIngress.ipv4_lpm' has no priorities, got 3",
+        ),
+        (
+            _rows("clone_session_entries", SESSION | {"replicas": [{"egress_port": 9}]}),
+            r"clone_session_entries\[0\]: ports of s0 are 1 to 3, got 9",
+        ),
+    ],
+)
+def test_the_tutorials_json_is_checked(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "s0-runtime.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        open_control(path, BASIC).entities(GRAPH, "s0")
+
+
+def test_the_tutorials_json_may_have_remarks() -> None:
+    row = ROW | {"_why": "the first", "comment": "of two"}
+    [entry] = runtime_json.read(_rows("table_entries", row), "s0.json", SCHEMA)
+    assert entry.match == {"hdr.ipv4.dst": ("10.0.1.0", 24)}
+
+
+TABLES_SCHEMA = load_schema(ROOT / "tests" / "switches" / "programs" / "tables.json", None)
+
+
+def _range_row(match: dict[str, Any]) -> str:
+    row = {"table": "range_table", "match": match, "action_name": "NoAction", "priority": 1}
+    return _rows("table_entries", row)
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [([0, 0xFFFF], None), ([0, "0xfffe"], (0, 0xFFFE)), ([7, 7], (7, 7))],
+)
+def test_a_range_of_all_values_matches_anything(pair: list[Any], expected: Any) -> None:
+    text = _range_row({"hdr.key.port": pair, "hdr.key.kind": 1})
+    [entry] = runtime_json.read(text, "s0.json", TABLES_SCHEMA)
+    assert entry.match.get("hdr.key.port") == expected
+
+
+@pytest.mark.parametrize(
+    ("match", "message"),
+    [
+        (
+            {"hdr.key.port": [9, 7], "hdr.key.kind": 1},
+            r"\[0\]: key 'hdr.key.port' must have its least value first, got '9->7'",
+        ),
+        ({"hdr.key.port": [7, 9]}, r"\[0\]: key 'hdr.key.kind' is matched exactly, got no value"),
+        (
+            {"hdr.key.port": [1, 2, 3], "hdr.key.kind": 1},
+            r"must be two values of 16 bits and -> between them, got '1->2->3'",
+        ),
+    ],
+)
+def test_ranges_that_are_none(match: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        runtime_json.read(_range_row(match), "s0.json", TABLES_SCHEMA)
+
+
+def test_entries_with_ranges_need_a_priority() -> None:
+    row = {"table": "range_table", "match": {"hdr.key.kind": 1}, "action_name": "NoAction"}
+    with pytest.raises(ConfigError, match=r"\[0\]: .*needs a priority of at least 1.*got None"):
+        runtime_json.read(_rows("table_entries", row), "s0.json", TABLES_SCHEMA)
+    keyless = {
+        "table": "keyless_table",
+        "action_name": "set_keyless",
+        "action_params": {"value": 1},
+    }
+    with pytest.raises(ConfigError, match=r"\[0\]: entries need keys, got table 'I.keyless_table'"):
+        runtime_json.read(_rows("table_entries", keyless), "s0.json", TABLES_SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"), [([0x1F, 0x0F], (0x0F, 0x0F)), ([1, 0], None), (["0x10", 255], (16, 255))]
+)
+def test_bits_beside_a_mask_do_not_count(pair: list[Any], expected: Any) -> None:
+    """Masked out bits of a value mean nothing, and a mask without a bit matches anything."""
+    row = {
+        "table": "ternary_table",
+        "match": {"hdr.key.address": pair},
+        "action_name": "NoAction",
+        "priority": 1,
+    }
+    [entry] = runtime_json.read(_rows("table_entries", row), "s0.json", TABLES_SCHEMA)
+    assert entry.match.get("hdr.key.address") == expected
+
+
 @pytest.mark.parametrize("value", ["true", '"true"', '"True"', "false", '"false"'])
 def test_a_default_action_may_be_said_by_a_text(value: str) -> None:
     text = f"""{{"table_entries": [
@@ -151,7 +277,7 @@ def test_a_folder_has_a_file_for_each_switch(tmp_path: Path) -> None:
             "mc_mgrp_create 1\nmc_node_create 0 1 0\nmc_node_associate 1 0\n",
             r"a.txt:2: ports of s0 are 1 to 3, got 0",
         ),
-        ("a.json", "{", r"a.json: not JSON"),
+        ("a.json", "{", r"a.json line 1: not JSON"),
         ("a.json", "[]", r"a.json: must be an object"),
         ("a.json", '{"table_entries": [{}]}', r"a.json: table_entries\[0\]: KeyError: 'table'"),
         (
