@@ -11,7 +11,7 @@ from finsy.p4values import all_ones, encode_exact
 
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, choose
-from ringleaf.switches.p4runtime.finsy_entities import CLOSED
+from ringleaf.switches.p4runtime.finsy_forms import CLOSED
 
 NO_ACTION = "NoAction"
 

@@ -6,7 +6,6 @@ finsy itself, with gRPC, is imported when there is an entity to encode.
 from __future__ import annotations
 
 import os.path
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from ringleaf.core.inputs import read_input
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
-from ringleaf.switches.p4runtime.aliases import shortest_ends
+from ringleaf.switches.p4runtime.finsy_forms import fitted
 
 if TYPE_CHECKING:
     from finsy import P4Schema
@@ -65,40 +64,15 @@ class Encoder:
             raise ConfigError(f"{self._where}: {exc}, got {entity!r}") from exc
 
 
-CLOSED = ":"
-"""Takes the place of the last dot in names of keys, where finsy would confuse two of them."""
-
-
 def make_schema(p4info: Any) -> P4Schema:
-    """Return P4Info as finsy has it.
-
-    For finsy, the part of a key's name behind the last dot is another name of the key, and it
-    refuses a table of which two keys share it, like `hdr.ethernet.src` and `hdr.ipv4.src`. Action
-    profiles that no table has are left out. Where aliases are missing, for finsy all objects have
-    the empty one; they get those that p4c gives them.
+    """Return P4Info as finsy has it (`finsy_forms`).
 
     Raises:
         ValueError: If the P4Info is inconsistent; KeyError and TypeError likewise.
     """
     from finsy import P4Schema
 
-    renamed = p4i.P4Info()
-    renamed.CopyFrom(p4info)
-    unused = [each for each in renamed.action_profiles if not each.table_ids]
-    for each in unused:  # finsy can't have them
-        renamed.action_profiles.remove(each)
-    for field, objects in renamed.ListFields():
-        if "preamble" in field.message_type.fields_by_name:
-            aliases = shortest_ends(each.preamble.name for each in objects)
-            for preamble in (each.preamble for each in objects):
-                preamble.alias = preamble.alias or aliases[preamble.name]
-    for table in renamed.tables:
-        parts = [field.name.rpartition(".") for field in table.match_fields]
-        ends = Counter(end for *_, end in parts)
-        for field, (holder, dot, end) in zip(table.match_fields, parts, strict=True):
-            if dot and ends[end] > 1:
-                field.name = f"{holder}{CLOSED}{end}"
-    return P4Schema(renamed)
+    return P4Schema(fitted(p4info))
 
 
 def read_p4info(path: Path) -> Any:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from finsy.proto import p4i
 from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.programs.matching import table_entry
 from ringleaf.networks.traces.entries import load_schema, read_request
 from ringleaf.switches.p4runtime.derived import p4info_file
 from ringleaf.switches.p4runtime.finsy_entities import Encoder, read_p4info
@@ -81,3 +83,71 @@ def test_a_register_has_a_type(tmp_path: Path) -> None:
         ConfigError, match=r"x\.json: not P4Info that p4c writes, got unknown type_spec"
     ):
         Encoder(read_p4info(path), "x.json")
+
+
+def test_digests_may_have_errors_and_enumerations(tmp_path: Path) -> None:
+    """BMv2 keeps both as numbers of 32 bits (p4c: `error` and `enum` are fields of 32)."""
+    path = tmp_path / "info.txtpb"
+    members = [
+        'members { name: "why" type_spec { error { } } }',
+        'members { name: "kind" type_spec { enum { name: "Kind" } } }',
+        'members { name: "both" type_spec { tuple { members { error { } } } } }',
+    ]
+    path.write_text(
+        f'type_info {{ structs {{ key: "told" value {{ {" ".join(members)} }} }} '
+        'enums { key: "Kind" value { members { name: "A" } } } error { members: "NoError" } }'
+        'actions { preamble { id: 16777217 name: "a" alias: "a" } '
+        'params { id: 1 name: "kind" type_name { name: "Kind" } } }'
+        'digests { preamble { id: 385875969 name: "d" alias: "d" } '
+        'type_spec { struct { name: "told" } } }'
+    )
+    [digest] = load_schema(path, path).digests
+    assert [str(each) for each in digest.type_spec.members.values()]
+    widths = [
+        each.bitwidth for each in digest.type_spec.members.values() if hasattr(each, "bitwidth")
+    ]
+    assert widths == [32, 32]
+    [action] = load_schema(path, path).actions
+    assert [each.bitwidth for each in action.params] == [32]
+
+
+def _info(keys: list[str], actions: list[tuple[str, str]], path: Path) -> Any:
+    """Return the schema of a table with such keys, and actions of such names and aliases."""
+    numbered = list(enumerate(actions, start=16777217))
+    path.write_text(
+        'tables { preamble { id: 33554433 name: "I.t" alias: "t" } size: 8 '
+        + " ".join(
+            f'match_fields {{ id: {at} name: "{key}" bitwidth: 8 match_type: EXACT }}'
+            for at, key in enumerate(keys, start=1)
+        )
+        + " ".join(f"action_refs {{ id: {number} }}" for number, _ in numbered)
+        + "}"
+        + " ".join(
+            f'actions {{ preamble {{ id: {number} name: "{name}" alias: "{alias}" }} }}'
+            for number, (name, alias) in numbered
+        )
+    )
+    return load_schema(path, path)
+
+
+def test_keys_may_share_more_than_their_last_part(tmp_path: Path) -> None:
+    """As a stack of header unions has them: `hdr.u[0].byte.x`, `hdr.u[1].byte.x`."""
+    keys = ["hdr.u[0].byte.x", "hdr.u[1].byte.x", "hdr.u[1].y", "x"]
+    schema = _info(keys, [("I.a", "a")], tmp_path / "info.txtpb")
+    [table] = schema.tables
+    assert [each.name.replace(":", ".") for each in table.match_fields] == keys
+    entry = table_entry(
+        "x", schema, "t", action="a", arguments=[], keys=dict(zip(keys, range(4), strict=True))
+    )
+    assert len(entry.encode(schema).table_entry.match) == 4
+
+
+def test_actions_may_have_a_long_alias_or_another_ones_end(tmp_path: Path) -> None:
+    """As p4c names them where two controls have one of a type, or an action is outside, too."""
+    names = ["I.sub.act", "set", "I.set", "I.drop"]
+    schema = _info(["x"], [(name, name) for name in names], tmp_path / "info.txtpb")
+    for number, name in enumerate(names, start=16777217):
+        entry = table_entry("x", schema, "t", action=name, arguments=[], keys=[1])
+        assert entry.encode(schema).table_entry.action.action.action_id == number
+    [table] = schema.tables
+    assert table.actions["drop"].name == "I.drop"  # as finsy has it
