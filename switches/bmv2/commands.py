@@ -19,12 +19,15 @@ from ringleaf.switches.engine.updates import (
     MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
+    MeterRates,
+    MeterUpdate,
     ProfileMember,
     RegisterUpdate,
     TableUpdate,
     Update,
 )
 from ringleaf.switches.program import Program
+from ringleaf.switches.stf.commands import PER_MICROSECOND
 
 CLONES = 1 << 15  # the multicast group of clone session 0, as P4Runtime's server numbers them
 
@@ -38,11 +41,13 @@ class CommandWriter:
 
     def __init__(self, program: Program) -> None:
         self._actions = program.source.actions
+        self._meters = program.source.meters
         self._shapes = {shape.table.name: shape for shape in program.module.shapes}
         self._nodes = 0
         self._members: Counter[str] = Counter()
         self._groups: Counter[str] = Counter()
         self._handles: dict[tuple[str, ProfileMember | MemberGroup], int] = {}
+        self._entries: dict[str, list[tuple[Match, int]]] = {}  # by table: keys and precedence
 
     def lines(self, update: Update) -> list[str]:
         """Return the commands.
@@ -54,6 +59,7 @@ class CommandWriter:
             case TableUpdate(is_default=True, entry=InstalledEntry() as entry):
                 return [self._default(update.table, entry)]
             case TableUpdate(verb="insert", entry=InstalledEntry() as entry):
+                self._entries.setdefault(update.table, []).append((entry.match, entry.precedence))
                 return [self._add(update.table, entry)]
             case MemberUpdate(verb="insert"):
                 handle = self._number(self._members, update.profile, ProfileMember(update.member))
@@ -71,7 +77,20 @@ class CommandWriter:
             case CounterUpdate(index=int()):
                 counts = f"{update.packets} {update.bytes}"
                 return [f"counter_write {update.counter} {update.index} {counts}"]
+            case MeterUpdate(rates=MeterRates() as rates):
+                number = update.index if update.entry is None else self._entry_number(update)
+                pairs = (rates.committed, rates.committed_burst), (rates.peak, rates.peak_burst)
+                words = " ".join(f"{rate / PER_MICROSECOND!r}:{burst}" for rate, burst in pairs)
+                return [f"meter_set_rates {update.meter} {number} {words}"]
         raise ConfigError(f"simple_switch_CLI: has no command for it, got {update}")
+
+    def _entry_number(self, update: MeterUpdate) -> int:
+        """Return the number of the entry whose meter is set."""
+        assert update.entry is not None
+        table = self._meters[update.meter].table
+        before = len(self._shapes[table].table.entries)
+        place = update.entry.match, update.entry.precedence
+        return before + self._entries.get(table, []).index(place)
 
     def _default(self, table: str, entry: InstalledEntry) -> str:
         if entry.indirect is None:

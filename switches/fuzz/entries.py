@@ -16,6 +16,8 @@ from ringleaf.switches.engine.updates import (
     MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
+    MeterRates,
+    MeterUpdate,
     ProfileMember,
     RegisterUpdate,
     TableUpdate,
@@ -34,8 +36,11 @@ PORTS = 8  # by which packets come in, and most leave
 MOST_ENTRIES = 8
 MEMBERS = 4
 REGISTER_CELLS = 4
+METER_CELLS = 8
 _ANSWERED = 0.7  # of tables that were looked up get entries for those keys
+_METERED = 0.5  # of the first cells of meters, and of entries that have one
 _WIDE = 0.1  # of keys match all values, or half of them
+_EQUAL = 0.3  # of entries have one of two priorities, of which several may be equal
 _AIMED = 0.5  # of entries have an action that did not run yet, where there is one
 REGISTER_BITS = 63  # the most that Thrift's numbers hold
 
@@ -62,11 +67,13 @@ class EntryMaker:
 
     def updates(self) -> list[Update]:
         """Return the updates of a control plane before it has seen any packet."""
+        tables = [update for shape in self._shapes for update in self._table(shape)]
         return [
             *self._traffic(),
             *self._profiles(),
-            *(update for shape in self._shapes for update in self._table(shape)),
+            *tables,
             *self._registers(),
+            *self._meters(tables),
         ]
 
     def answers(self, asked: Mapping[str, Sequence[Keys]]) -> list[Update]:
@@ -115,7 +122,7 @@ class EntryMaker:
                     pairs = tuple((member, 1) for member in members)
                     yield MemberGroupUpdate(INSERT, name, group, pairs)
 
-    def _table(self, shape: TableShape) -> Iterator[Update]:
+    def _table(self, shape: TableShape) -> Iterator[TableUpdate]:
         table = shape.table
         if not table.default_const and not table.profile and self._rng.random() < 0.3:
             entry = self._entry(shape, ())
@@ -128,7 +135,8 @@ class EntryMaker:
 
     def _entry(self, shape: TableShape, match: Match) -> InstalledEntry:
         rng = self._rng
-        priority = rng.randrange(1, 1000) if shape.prioritized and match else 0
+        most = 2 if rng.random() < _EQUAL else 1000
+        priority = rng.randrange(1, most + 1) if shape.prioritized and match else 0
         if shape.table.profile:
             grouped = self._source.profiles[shape.table.profile].selector
             reference = (
@@ -196,6 +204,25 @@ class EntryMaker:
                 if self._rng.random() < 0.3:
                     value = self._numbers.draw(min(register.width, REGISTER_BITS))
                     yield RegisterUpdate(register.name, index, value)
+
+    def _meters(self, tables: Sequence[TableUpdate]) -> Iterator[Update]:
+        """Return rates of some meters, of which time decides nothing: buckets are never filled."""
+        entries = [each for each in tables if each.verb == INSERT]
+        for meter in self._source.meters.values():
+            if meter.table:
+                for each in entries:
+                    if each.table == meter.table and self._rng.random() < _METERED:
+                        rates = self._rates(by_bytes=meter.by_bytes)
+                        yield MeterUpdate(meter.name, None, rates, each.entry)
+                continue
+            for index in range(min(meter.size, METER_CELLS)):
+                if self._rng.random() < _METERED:
+                    yield MeterUpdate(meter.name, index, self._rates(by_bytes=meter.by_bytes))
+
+    def _rates(self, *, by_bytes: bool) -> MeterRates:
+        most = 2000 if by_bytes else 8
+        committed, peak = self._rng.randrange(most), self._rng.randrange(most)
+        return MeterRates(0, committed, 0, peak)
 
 
 def _clone_sessions(source: ProgramSource) -> list[int]:

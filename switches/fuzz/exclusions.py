@@ -32,7 +32,10 @@ def clocks_read(source: ProgramSource) -> list[str]:
 def unconfigured(source: ProgramSource) -> list[str]:
     """Return the objects that are not configured, each with the reason."""
     return [
-        *(f"rates of meter {name}: time decides what they do" for name in source.meters),
+        *(
+            f"rates of meter {name}, only bursts: time decides what rates do"
+            for name in source.meters
+        ),
         *(
             f"value set {name}: simple_switch_CLI pads its members wrongly, which BMv2 ends by"
             for name in source.value_sets

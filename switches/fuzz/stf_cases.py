@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ringleaf.errors import ConfigError
 from ringleaf.switches.bmv2.commands import CommandWriter
 from ringleaf.switches.engine.shapes import TableShape
-from ringleaf.switches.engine.updates import InstalledEntry, TableUpdate, Update
+from ringleaf.switches.engine.updates import InstalledEntry, MeterUpdate, TableUpdate, Update
 from ringleaf.switches.fuzz.contest import Disagreement
 from ringleaf.switches.program import Program
 from ringleaf.switches.stf.entries import GREATEST_PRIORITY
@@ -46,9 +46,10 @@ def _update_lines(
 ) -> Iterator[str]:
     commands = writer.lines(update)
     if not isinstance(update, TableUpdate):
-        known = ("mc_", "mirroring_", "register_", "counter_")
+        known = ("mc_", "mirroring_", "register_", "counter_", "meter_")
+        direct = isinstance(update, MeterUpdate) and update.entry is not None
         for line in commands:
-            yield line if line.startswith(known) else f"# not in STF: {line}"
+            yield line if line.startswith(known) and not direct else f"# not in STF: {line}"
         return
     entry, shape = update.entry, shapes[update.table]
     assert entry is not None

@@ -23,6 +23,8 @@ from ringleaf.switches.engine.updates import (
     MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
+    MeterRates,
+    MeterUpdate,
     ProfileMember,
     TableUpdate,
     Update,
@@ -32,6 +34,7 @@ from ringleaf.switches.fuzz import sides
 from ringleaf.switches.fuzz.campaign import draw_round
 from ringleaf.switches.fuzz.contest import Contest, Disagreement, shrink
 from ringleaf.switches.fuzz.course import FuzzCourse
+from ringleaf.switches.fuzz.entries import EntryMaker
 from ringleaf.switches.fuzz.exclusions import clocks_read, unconfigured
 from ringleaf.switches.fuzz.numbers import NumberDraw
 from ringleaf.switches.fuzz.packets import Packet, PacketMaker
@@ -193,6 +196,48 @@ def test_updates_become_lines_of_bmv2s_command_line() -> None:
     ]
     with pytest.raises(ConfigError, match="has no command for it, got ValueSetUpdate"):
         writer.lines(ValueSetUpdate("P.ports", ()))
+
+
+def of_meters(key: int) -> InstalledEntry:
+    action = next(a.number for a in load("meters").source.actions.values() if a.name == "I.color")
+    return InstalledEntry(((key, 0xFF),), action, ())
+
+
+METERED: list[Update] = [
+    TableUpdate(INSERT, "I.exact_table", of_meters(3), is_default=False),
+    TableUpdate(INSERT, "I.exact_table", of_meters(5), is_default=False),
+    MeterUpdate("I.of_exact", None, MeterRates(0, 3, 1, 4), of_meters(5)),
+    MeterUpdate("I.by_bytes", 7, MeterRates(0, 100, 0.5, 0)),
+]
+
+
+def test_meters_of_entries_are_set_by_the_entries_numbers() -> None:
+    """BMv2 numbers a table's entries from 0 on, and has rates per microsecond."""
+    writer = CommandWriter(load("meters"))
+    lines = [line for update in METERED for line in writer.lines(update)]
+    assert lines[-2:] == [
+        "meter_set_rates I.of_exact 1 0.0:3 1e-06:4",
+        "meter_set_rates I.by_bytes 7 0.0:100 5e-07:0",
+    ]
+
+
+def test_meters_that_no_stf_has_a_word_for_are_remarks() -> None:
+    kept = as_stf(load("meters"), Disagreement(tuple(METERED), ((1, b"\x01"),)))
+    assert kept.splitlines()[-3:-1] == [
+        "# not in STF: meter_set_rates I.of_exact 1 0.0:3 1e-06:4",
+        "meter_set_rates I.by_bytes 7 0.0:100 5e-07:0",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_time_decides_nothing_about_meters_that_are_drawn(seed: int) -> None:
+    program, rng = load("meters"), random.Random(seed)
+    updates = EntryMaker(program, NumberDraw(program.source, rng), rng).updates()
+    meters = [each for each in updates if isinstance(each, MeterUpdate)]
+    assert {each.meter for each in meters} >= {"I.by_packets", "I.by_bytes"}
+    assert all(each.rates and each.rates.committed == each.rates.peak == 0 for each in meters)
+    entries = [each.entry for each in updates if isinstance(each, TableUpdate)]
+    assert all(each.entry in entries for each in meters if each.index is None)
 
 
 @uncompiled
