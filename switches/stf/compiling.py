@@ -23,6 +23,13 @@ _PSA_OPTIONS = ("--target", "bmv2", "--arch", "psa")
 _DIGEST = "digest.txt"
 """The file beside p4c's outputs that tells whether they are still what it wrote."""
 
+_P4_14 = re.compile(r"^[ \t]*header_type\s+\w+(?=\s*\{)", re.MULTILINE)
+"""A declaration that all programs of P4_14 have, and P4_16 at most in comments."""
+
+_P4_16 = re.compile(
+    r"^[ \t]*(?:#[ \t]*include[ \t]*<core\.p4>|(?:control|parser)\s+\w+\s*\()", re.MULTILINE
+)
+
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -37,6 +44,11 @@ def compile_program(source: Path, options: Sequence[str] = ()) -> Path:
         ConfigError: If p4c does not accept the program.
         BackendError: If there is no p4c here.
     """
+    if old := language_of_old(source):
+        raise ConfigError(
+            f"{source}: must be P4_16, got {old}; compile it by a p4c that takes --std p4-14, and "
+            "give its BMv2 JSON"
+        )
     psa = architecture(source) == PSA.include
     name, *own = (PSA_COMPILER, *_PSA_OPTIONS) if psa else (COMPILER, "--arch", "v1model")
     compiler = find_compiler(str(source), "give its BMv2 JSON", name)
@@ -105,6 +117,16 @@ def architecture(source: Path) -> str:
     ours = {"core.p4", *(path.name for path in own)}
     others = [name for name in names if name not in ours]
     return V1MODEL.include if V1MODEL.include in names else (others or ["core.p4"])[0]
+
+
+def language_of_old(source: Path) -> str:
+    """Return how a program shows that it is P4_14, which today's p4c does not take; else ""."""
+    files = (source, *_included(source, set(), ()))
+    text = "\n".join(path.read_text(errors="replace") for path in files)
+    declared = _P4_14.search(text)
+    if declared is None or _P4_16.search(text):
+        return ""
+    return f"P4_14's {' '.join(declared[0].split())!r:.60}"
 
 
 def _digest(source: Path, compiler: Path, options: Sequence[str]) -> str:

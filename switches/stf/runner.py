@@ -11,7 +11,7 @@ from pathlib import Path
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.switches.program import Program
 from ringleaf.switches.source import PSA, V1MODEL
-from ringleaf.switches.stf.compiling import architecture, compile_program
+from ringleaf.switches.stf.compiling import architecture, compile_program, language_of_old
 from ringleaf.switches.stf.expectations import Mismatch, Output, compare
 from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
 from ringleaf.switches.stf.parser import read_stf
@@ -70,13 +70,16 @@ def _run(job: StfTest, statements: Sequence[Statement]) -> StfOutcome:
     return _judge(job, compare(statements, outputs), outputs, testbed.printed())
 
 
+_P4_SUFFIX = ".p4"  # all else is BMv2 JSON
+
+
 class _RefusalError(Exception):
     """The engine can't execute the program."""
 
 
 def _open(job: StfTest) -> TestSwitch:
     source = job.program
-    if source.suffix != ".json":
+    if source.suffix == _P4_SUFFIX:
         source = compile_program(source)
     if job.switch == "bmv2":
         from ringleaf.switches.stf.bmv2_testbed import Bmv2Testbed
@@ -92,12 +95,14 @@ def _open(job: StfTest) -> TestSwitch:
 def _other_architecture(job: StfTest) -> str:
     """Return why a test of another architecture is skipped; empty if it is not."""
     program = job.program
-    if program.suffix == ".json":
+    if program.suffix != _P4_SUFFIX:
         return ""
     try:
-        include = architecture(program)
+        old, include = language_of_old(program), architecture(program)
     except OSError as exc:
         raise ConfigError(f"{program}: can't be read: {exc.strerror}") from exc
+    if old:
+        return f"not P4_16, got {old}; give BMv2 JSON of a p4c that takes --std p4-14"
     if job.switch == "bmv2" and include == PSA.include:
         return "of PSA, for which BMv2 has another switch than the one that is run here"
     return (

@@ -9,6 +9,7 @@ import pytest
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.stf.compiling import compile_program
 from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
 from ringleaf.switches.stf.runner import StfTest, run_test
 
@@ -123,6 +124,15 @@ def test_a_program_that_is_none_is_refused(tmp_path: Path) -> None:
     [
         ("#include <core.p4>\npackage Own();", "not of v1model or PSA, got core.p4"),
         ('#include "mine.p4"', "not of v1model or PSA, got pna.p4"),
+        (
+            "header_type eth_t {\n  fields { a : 8; }\n}",
+            "not P4_16, got P4_14's 'header_type eth_t'; give BMv2 JSON of a p4c that takes "
+            "--std p4-14",
+        ),
+        (
+            "/*\nheader_type eth_t {\n*/\n#include <core.p4>",
+            "not of v1model or PSA, got core.p4",
+        ),
     ],
 )
 def test_a_program_of_another_architecture_is_skipped(
@@ -135,6 +145,19 @@ def test_a_program_of_another_architecture_is_skipped(
     outcome = run_test(StfTest(tmp_path / "p.p4", tmp_path / "x.stf"))
 
     assert (outcome.verdict, outcome.reason) == (StfVerdict.SKIPPED, reason)
+
+
+@pytest.mark.parametrize("name", ["p.bmv2", "p.p4info.txtpb", "p"])
+def test_what_is_not_named_p4_is_json(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text((PROGRAMS / "tables.json").read_text())
+    (tmp_path / "x.stf").write_text("wait")
+    assert run_test(StfTest(tmp_path / name, tmp_path / "x.stf")).verdict is StfVerdict.PASSED
+
+
+def test_p4_14_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "p.p4").write_text("header_type eth_t { fields { a : 8; } }")
+    with pytest.raises(ConfigError, match=r"p.p4: must be P4_16, got P4_14's 'header_type eth_t';"):
+        compile_program(tmp_path / "p.p4")
 
 
 def test_a_bad_line_is_the_callers_error(tmp_path: Path) -> None:
