@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,10 +25,13 @@ from google.protobuf import text_format  # type: ignore[import-untyped]
 from ringleaf.core.inputs import read_input
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.programs import commands, runtime_json
+from ringleaf.experiments.programs.folder import files_of_switches
 from ringleaf.experiments.programs.replicas import PortedEntities, check_ports
 from ringleaf.networks.traces.entries import load_schema
 from ringleaf.switches.p4runtime.finsy_entities import UNREADABLE
 from ringleaf.topologies.graph import neighbors
+
+_PYTHON = ".py"
 
 MOST_BYTES = 64 << 20
 """The longest file."""
@@ -116,16 +118,10 @@ class _Folder:
         """Return the entities of the file whose name begins with the switch's.
 
         Raises:
-            ConfigError: If there are several such files.
+            ConfigError: If there are several such files, or one is for no switch.
         """
-        named = re.compile(rf"{re.escape(switch)}(?!\d)")
-        files = [each for each in sorted(self._folder.iterdir()) if named.match(each.name)]
-        if len(files) > 1:
-            raise ConfigError(
-                f"{self._folder}: a switch must have one file, got "
-                f"{[each.name for each in files]} for {switch!r}"
-            )
-        return open_control(files[0], self._program).entities(graph, switch) if files else ()
+        file = files_of_switches(graph, self._folder, (_PYTHON, *READERS)).get(switch)
+        return () if file is None else open_control(file, self._program).entities(graph, switch)
 
 
 def open_control(path: Path, program: Path) -> Control:
@@ -136,7 +132,7 @@ def open_control(path: Path, program: Path) -> Control:
     """
     if path.is_dir():
         return _Folder(path, program)
-    if path.suffix == ".py":
+    if path.suffix == _PYTHON:
         return _Python(path)
     if path.suffix not in READERS:
         raise ConfigError(

@@ -249,11 +249,12 @@ def test_a_folder_has_a_file_for_each_switch(tmp_path: Path) -> None:
     (tmp_path / "s1-commands.txt").write_text(line)
     (tmp_path / "s10.txt").write_text(line + line)
     control = open_control(tmp_path, BASIC)
-    assert encoded(control.entities(GRAPH, "s1")) == encoded([ROUTE])
-    assert encoded(control.entities(GRAPH, "s0")) == []
+    graph = build("leafspine,leaves=12,spines=1,hosts=2")
+    assert encoded(control.entities(graph, "s1")) == encoded([ROUTE])
+    assert encoded(control.entities(graph, "s0")) == []
     (tmp_path / "s1.txt").write_text("")
     with pytest.raises(ConfigError, match=r"must have one file, got \['s1-commands.txt', 's1.txt"):
-        control.entities(GRAPH, "s1")
+        control.entities(graph, "s1")
 
 
 @pytest.mark.parametrize(
