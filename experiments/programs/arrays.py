@@ -62,8 +62,7 @@ class LastWrites:
         register = self._find(where, "register", words[0], self._schema.registers)
         index, value = numbers(where, words[1:], 2)
         _check_index(where, register, index)
-        if value < 0:
-            value = _unsigned(register, value)
+        value = _as_kept(register, value)
         self._keep(where, "register", P4RegisterEntry(register.name, index=index, data=value))
 
     def _reset_register(self, where: str, words: Sequence[str]) -> None:
@@ -211,11 +210,13 @@ def _per_second(where: str, rate: float) -> int:
     return near
 
 
-def _unsigned(register: Any, value: int) -> int:
-    """Return a negative value as the bits that BMv2 keeps of it."""
+def _as_kept(register: Any, value: int) -> int:
+    """Return a value as a register's type has it whose bits BMv2 keeps: -1 or 255 of 8 bits."""
     cell = register.type_spec
-    is_bits = isinstance(cell, P4BitsType) and not cell.signed
-    return value % (1 << cell.bitwidth) if is_bits else value
+    if not isinstance(cell, P4BitsType) or value >> cell.bitwidth > 0:
+        return value  # finsy says what is wrong with it
+    bits = value % (1 << cell.bitwidth)
+    return bits - (1 << cell.bitwidth) if cell.signed and bits >> cell.bitwidth - 1 else bits
 
 
 def _check_index(where: str, array: Any, index: int) -> None:

@@ -472,6 +472,20 @@ def test_a_reset_undoes_what_was_before_it() -> None:
     assert same(cleared, EXTERNS, *read("table_add metered pass 1 =>", "", EXTERNS))
 
 
+@pytest.mark.parametrize(
+    ("value", "kept"), [(255, -1), (128, -128), (127, 127), (-1, -1), (-300, -44)]
+)
+def test_a_signed_cell_takes_bits(value: int, kept: int) -> None:
+    """`register_read` of BMv2 shows 255 after 255, and 212 after -300, in a cell of 8 bits."""
+    text = f"register_write levels 3 {value}"
+    assert same(text, STATEFUL, P4RegisterEntry("I.levels", index=3, data=kept))
+
+
+def test_a_value_of_more_bits_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"s0.txt:1: .*bitwidth 8: 256"):
+        read("register_write levels 3 256", "s0.txt", STATEFUL)
+
+
 def test_a_negative_value_is_its_bits() -> None:
     """`register_read` of BMv2 shows 4294967295 in a cell of 32 bits after -1."""
     register = first(STATEFUL.registers)
