@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
-from ringleaf.topologies.files.foreign import rate_unit, translate
+from ringleaf.topologies.files.foreign import translate
+from ringleaf.topologies.files.foreign_units import rate_unit
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 from ringleaf.topologies.graph import hosts, link
 from ringleaf.topologies.registry import build, notes, parse
@@ -52,6 +53,9 @@ def link_of(values: Mapping[str, str], about: Mapping[str, str] | None = None) -
         ({"data_rate": "9.6kbps"}, 9600),
         ({"link_capacity": "8Gbit"}, 8 * 10**9),
         ({"bit_rate": "5 Gbits/sec"}, 5 * 10**9),
+        ({"speed": "100GbE"}, 10**11),
+        ({"speed": "1 Gigabit"}, 10**9),
+        ({"bandwidth": "10", "rate_unit": "G"}, 10**10),
     ],
 )
 def test_rates_by_other_names(values: dict[str, str], bps: int) -> None:
@@ -87,10 +91,17 @@ def test_the_unit_of_a_file(values: dict[str, str], about: dict[str, str], bps: 
         ({"length_km": "200"}, {}, "1000000000ps"),  # 1 ms
         ({"distance": "10"}, {"delay_unit": "km"}, "50000000ps"),
         ({"dist": "20 m"}, {}, "100000ps"),
+        ({"latency": "5", "latencyUnit": "ms"}, {}, "5000000000ps"),
+        ({"delay": "5", "delay_unit": "us"}, {}, "5000000ps"),
+        ({"latency": "5", "delay_unit": "us"}, {}, "5000000ps"),
+        ({"delay_msec": "5"}, {}, "5000000000ps"),
+        ({"latency": "5 microseconds"}, {}, "5000000ps"),
+        ({"delay": "3"}, {"delay_unit": "Milliseconds"}, "3000000000ps"),
     ],
 )
 def test_delays_by_other_names(values: dict[str, str], about: dict[str, str], ps: str) -> None:
     assert link_of(values, about) == {"delay": ps}
+    assert not [note for note in read(values, about).notes if note.startswith("not used")]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +116,10 @@ def test_delays_by_other_names(values: dict[str, str], about: dict[str, str], ps
         ({"bandwidth": "fast"}, "bandwidth: must be a number, with or without a unit, got 'fast'"),
         ({"latency": "3"}, "latency: a number needs a unit, got '3'; write n.json,delay_unit=ms"),
         ({"latency_us": "x"}, "latency_us: must be a number"),
+        ({"bandwidth_GB": "12.5"}, "bandwidth_GB: a number needs a unit, got '12.5'"),
+        ({"bandwidth": "10", "bandwidth_unit": "MB"}, "a number needs a unit, got '10'"),
+        ({"bandwidth": "10 Gibps"}, "unknown unit, got '10 Gibps'; write it like 10G, or"),
+        ({"bandwidth": "10,000 Mbps"}, "bandwidth: unknown unit, got '10,000 Mbps'"),
     ],
 )
 def test_a_number_that_may_mean_several_rates_is_asked_about(
@@ -126,6 +141,7 @@ def test_bytes_in_a_value_are_asked_about_as_ours_are(tmp_path: Path) -> None:
     ("unit", "bps"),
     [
         *(("G", 10**9), ("gbps", 10**9), ("Gbit/s", 10**9), ("MB/s", 8 * 10**6), ("Kbytes", 8000)),
+        *(("GbE", 10**9), ("GE", 10**9), ("Megabits/s", 10**6), ("GB", None), ("KB", None)),
         *(("bps", 1), ("bit/s", 1), ("GBPS", 10**9), ("GBps", 8 * 10**9), ("x", None), ("", 1)),
     ],
 )
@@ -133,8 +149,80 @@ def test_units_of_rates(unit: str, bps: int | None) -> None:
     assert rate_unit(unit) == bps
 
 
+def test_gigabytes_or_gigabits_are_told_by_the_unit_of_the_file() -> None:
+    """`GB` was taken for gigabits, an eighth of what its author may mean."""
+    values = {"bandwidth_GB": "12.5"}
+    assert link_of(values, {"rate_unit": "GB/s"}) == {"rate": str(10**11)}
+    assert link_of(values, {"rate_unit": "G"}) == {"rate": "12500000000"}
+
+
+@pytest.mark.parametrize("nothing", ["nan", "NaN", "NAN", "null", "N/A", "-", "unknown"])
+def test_links_may_lack_values(nothing: str) -> None:
+    """Tables have no empty cells of numbers: they write NaN there."""
+    assert link_of({"bandwidth": nothing, "latency": nothing, "rate": "10G"}) == {"rate": "10G"}
+
+
+def test_networks_of_tables_have_nan_where_a_link_has_no_rate(tmp_path: Path) -> None:
+    graph = nx.Graph([("a", "s"), ("b", "s")])
+    graph.add_edge("a", "s", bandwidth=25e9)
+    graph.add_edge("b", "s", bandwidth=float("nan"))
+    nx.write_gml(graph, tmp_path / "n.gml")
+    nx.write_graphml(graph, tmp_path / "n.graphml")
+    nx.write_gexf(graph, tmp_path / "n.gexf")
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    for name in ("n.gml", "n.graphml", "n.gexf", "n.json"):
+        made = build(str(tmp_path / name), rate_bps=7)
+        assert [link(made, host, "s0").rate_bps for host in hosts(made)] == [25 * 10**9, 7], name
+        assert notes(str(tmp_path / name))[0].endswith("bandwidth; 1 of 2 links has none")
+
+
+@pytest.mark.parametrize(
+    ("label", "terms"),
+    [
+        ("10 Gbps", {"rate": str(10**10)}),
+        ("100G", {"rate": str(10**11)}),
+        ("2.5 Gbit/s, 5 ms", {"rate": "2500000000", "delay": "5000000000ps"}),
+        ("1GbE 300 km", {"rate": str(10**9), "delay": "1500000000ps"}),
+        ("12.5 GB/s | 500ns", {"rate": str(10**11), "delay": "500000ps"}),
+        ("20us", {"delay": "20000000ps"}),
+        ("12.5 GB", {}),  # of bits, or of bytes?
+        *((each, {}) for each in ("10", "10 m", "10 g", "STM-16", "10G to Oslo", "link 10G", "")),
+    ],
+)
+def test_labels_of_links_may_say_rates_and_delays(label: str, terms: dict[str, str]) -> None:
+    """Who draws a network writes `10G` at a link; such links had the usual rate."""
+    assert link_of({"LinkLabel": label}) == terms
+    assert link_of({"label": label, "bandwidth": "3G", "latency": "1s"}) == {
+        "rate": "3000000000",
+        "delay": "1s",
+    }
+
+
+def test_labels_that_are_used_are_named(tmp_path: Path) -> None:
+    (tmp_path / "n.graphml").write_text(
+        '<graphml xmlns:y="http://www.yworks.com/xml/graphml">'
+        '<key for="edge" id="d6" yfiles.type="edgegraphics"/><graph edgedefault="undirected">'
+        '<node id="a"/><node id="b"/><node id="s"/><edge source="a" target="s">'
+        '<data key="d6"><y:PolyLineEdge><y:EdgeLabel>10G\n2ms</y:EdgeLabel></y:PolyLineEdge></data>'
+        '</edge><edge source="b" target="s"/></graph></graphml>'
+    )
+    (tmp_path / "n.gexf").write_text(
+        '<gexf><graph><nodes><node id="a"/><node id="b"/><node id="s"/></nodes><edges>'
+        '<edge source="a" target="s" label="10G, 2ms"/><edge source="b" target="s"/></edges>'
+        "</graph></gexf>"
+    )
+    for name in ("n.graphml", "n.gexf"):
+        topo = str(tmp_path / name)
+        first = link(build(topo), "h0", "s0")
+        assert (first.rate_bps, first.delay_ps) == (10**10, 2 * 10**9)
+        assert notes(topo)[:2] == (
+            "rates of links are by label; 1 of 2 links has none",
+            "delays of links are by label; 1 of 2 links has none",
+        )
+
+
 def test_what_changes_no_result_is_passed_over_and_the_rest_is_named() -> None:
-    looks = {"LinkLabel": "10 Gbps", "color": "red", "key": "0", "LinkNote": "new", "width": "3"}
+    looks = {"LinkLabel": "STM-16", "color": "red", "key": "0", "LinkNote": "new", "width": "3"}
     assert read(looks).notes == ()
     assert link_of({**looks, "weight": "3"}) == {}
     found = read({"weight": "3", "LinkStatus": "planned", "jitter": "", "length": "12"})
@@ -339,7 +427,7 @@ DOWN = [{"source": "s", "target": end, "rate": "50G"} for end in "ab"]
 @pytest.mark.parametrize("value", [True, "true", "True", 1, "yes"])
 def test_directed_may_be_a_text(value: object, tmp_path: Path) -> None:
     """Links that are not directed are both ways, so that the two of a pair add up to 150 Gbit/s."""
-    network = {"directed": value, "nodes": STAR, "links": UP + DOWN}
+    network = {"directed": value, "multigraph": True, "nodes": STAR, "links": UP + DOWN}
     (tmp_path / "n.json").write_text(json.dumps(network))
     graph = build(str(tmp_path / "n.json"))
     assert link(graph, "h0", "s0").rate_bps == 10**11

@@ -16,10 +16,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import lru_cache
 
-from ringleaf.core.units import format_count
+from ringleaf.core.units import format_count, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import (
     DELAY_UNIT,
@@ -29,18 +28,24 @@ from ringleaf.topologies.files.attributes import (
     OF_LINK,
     OF_NODE,
     RATE_UNIT,
-    ROLES,
-    SWITCH,
     nearest,
+)
+from ringleaf.topologies.files.foreign_names import NOTHING, filled, plain
+from ringleaf.topologies.files.foreign_roles import is_flag, role_name, role_of
+from ringleaf.topologies.files.foreign_units import (
+    DELAY_UNITS,
+    DELAYS_PS,
+    LENGTHS,
+    NUMBER,
+    RATE_UNITS,
+    delay_unit,
+    is_word,
+    parted,
+    rate_unit,
+    read_label,
 )
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
-_HOSTS = ("host", "server", "gpu", "npu", "client", "compute", "endhost")
-_SWITCHES = (
-    *("switch", "router", "gateway", "tor", "leaf", "spine"),
-    *("edge", "agg", "aggregation", "core", "nvswitch"),
-)
-_ROLE_NAMES = ("role", "type", "nodetype", "devicetype")
 _LOOKS = (
     *("id", "key", "label", "name", "description", "note", "comment", "url", "desc", "group"),
     *("x", "y", "z", "pos", "position", "latitude", "longitude", "lat", "lon", "lng"),
@@ -48,6 +53,8 @@ _LOOKS = (
     *("country", "city", "linklabel", "linknote", "linktype", "hyperedge", "networkxkey"),
 )
 """Names that change no result; without what is no letter or digit."""
+_LABELS = ("label", "linklabel", "edgelabel", "name")
+"""Names of what people see at a link, where they may have written its rate or delay."""
 
 _RATE = re.compile(
     r"(?:link|edge|max)?(?:(?:data|bit)?rate|bandwidth|bw|capacity|speed)"
@@ -55,24 +62,11 @@ _RATE = re.compile(
 )
 _DELAY = re.compile(
     r"(?:link|edge)?(?:propagation|prop)?(?:delay|latency|lat|length|distance|dist)"
-    r"(ps|ns|us|ms|s|sec|seconds|km|m)?"
+    rf"({'|'.join(DELAYS_PS)})?"
 )
 _DISTANCE = re.compile(r"(?:link|edge)?(?:length|distance|dist)")
-_LENGTHS = ("m", "km")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?", re.IGNORECASE)
 _LONG_RATE_BPS = 10**9
 """A number from this on is in bit/s: in any other unit, it would be 1 Tbit/s at least."""
-
-RATE_UNITS = "K, M, G, T, bit/s, GB/s"
-"""Some units of rates, for messages."""
-
-_PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_DELAYS_PS = {
-    **{"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9},
-    **dict.fromkeys(("s", "sec", "seconds"), 10**12),
-    **{"m": 5 * 10**3, "km": 5 * 10**6},
-}
-"""Light takes 5 ns for a metre of glass."""
 
 
 def translate(rows: NetworkRows, where: str) -> NetworkRows:
@@ -93,7 +87,7 @@ def translate(rows: NetworkRows, where: str) -> NetworkRows:
         return rows
     words = _Words(where, rows.about.values)
     words.check()
-    role = _role_name(rows.nodes)
+    role = role_name(each.row.values for each in rows.nodes)
     nodes = tuple(NodeRow(each.name, words.node(each.row, role)) for each in rows.nodes)
     links = tuple(
         LinkRow(each.a, each.b, words.link(each.row, f"link {each.a}-{each.b}"))
@@ -131,7 +125,7 @@ class _Words:
         """Check the units that the file, or its name, gives for all numbers."""
         for name, is_known, valid in (
             (RATE_UNIT, rate_unit(self.about.get(RATE_UNIT, "")) is not None, RATE_UNITS),
-            (DELAY_UNIT, self.about.get(DELAY_UNIT, "ms") in _DELAYS_PS, ", ".join(_DELAYS_PS)),
+            (DELAY_UNIT, delay_unit(self.about.get(DELAY_UNIT, "ms")) is not None, DELAY_UNITS),
         ):
             if not is_known:
                 raise ConfigError(
@@ -141,94 +135,114 @@ class _Words:
 
     def node(self, row: FileRow, role: str) -> FileRow:
         """Return a node's attributes in our words; attribute `role` of the file says its role."""
-        values = _filled(row.values)
+        values = filled(row.values)
         attributes = {name: value for name, value in values.items() if _is_ours(name, OF_NODE)}
-        if role in values:
-            attributes["role"] = HOST if _plain(values[role]) in _HOSTS else SWITCH
+        if words := role_of(role, values.get(role, "")):
+            attributes["role"] = words
             if role != "role":
                 self.used["role"][role] += 1
         elif "role" in attributes:  # ours, maybe in capitals
             attributes["role"] = attributes["role"].strip().lower()
+        for whole in ("rank", "tier"):
+            attributes |= _as_whole(attributes, whole)
+        if attributes.get("role") == HOST or not is_whole(attributes.get("tier", "")):
+            attributes.pop("tier", None)  # a word like `core`, or of hosts, too
         if label := values.get("label", values.get("name", "")):
             attributes["label"] = _readable(label)
         if not attributes.get("label"):
             attributes.pop("label", None)
-        if not all(_NUMBER.fullmatch(values.get(axis, "").strip()) for axis in "xy"):
+        if not all(NUMBER.fullmatch(values.get(axis, "").strip()) for axis in "xy"):
             attributes = {
                 name: value for name, value in attributes.items() if name not in ("x", "y")
             }
-        self._pass_over("nodes", values, {*attributes, role})
+        flags = {name for name in values if is_flag(name)} if is_flag(role) else set()
+        self._pass_over("nodes", values, {*attributes, *flags, role})
         return FileRow(row.line, attributes)
 
     def link(self, row: FileRow, name: str) -> FileRow:
         """Return a link's attributes in our words: rate and delay, by whatever names."""
-        values = _filled(row.values)
+        values = filled(row.values, NOTHING)
         place = f"{self.where} line {row.line}: {name}"
         attributes = {name: value for name, value in values.items() if _is_ours(name, OF_LINK)}
-        known = set(attributes)
+        known = {*attributes, *(values.keys() & {RATE_UNIT, DELAY_UNIT})}
         for what, read, pattern in (
             ("rate", self._rate_bps, _RATE),
             ("delay", self._delay_ps, _DELAY),
         ):
             for mine in (what, f"{what}_back"):
                 number = attributes.get(mine, "")
-                if _is_without_unit(number, what, self.about):
+                if NUMBER.fullmatch(number) and (what == "rate" or self._unit_of(what, values)):
                     attributes[mine] = read(mine, values, place) or number
+                    known |= {each for each in values if _is_unit_of(each, mine)}
             if what in attributes:
                 continue
             for other in sorted(values, key=lambda each: not each.lower().endswith("raw")):
-                if not pattern.fullmatch(_plain(other)):
+                if not pattern.fullmatch(plain(other)):
                     continue
                 if (text := read(other, values, place)) is not None:
                     attributes[what] = text
                     self.used[what][other] += 1
                     known |= {each for each in values if _is_beside(each, other)}
                     break
+            else:
+                for other in filter(_is_label, values):
+                    if (text := read_label(values[other]).get(what)) is not None:
+                        attributes[what] = text
+                        self.used[what][other] += 1
         self._pass_over("links", values, known)
         return FileRow(row.line, attributes)
 
+    def _unit_of(self, name: str, values: Mapping[str, str]) -> str:
+        """Return the unit that a link, or the file, says of an attribute; "" if none does."""
+        beside = {**self.about, **values}
+        return next((beside[each] for each in beside if _is_unit_of(each, name)), "")
+
     def _rate_bps(self, name: str, values: Mapping[str, str], place: str) -> str | None:
         """Return the rate that an attribute says, in bit/s."""
-        number, unit = _parted(values[name], f"{place}: {name}")
-        if "B" in unit:
+        number, own = parted(values[name], f"{place}: {name}")
+        if "B" in own:
             return values[name].strip()  # which is asked about, like such a rate of ours
-        match = _RATE.fullmatch(_plain(name))
+        match = _RATE.fullmatch(plain(name))
+        unit = own
         if not unit and match and match[1]:
             unit = re.sub(r"[^A-Za-z]", "", name)[-len(match[1]) :]
-        beside = {**self.about, **values}
-        unit = unit or next((beside[each] for each in beside if _is_unit_of(each, name)), "")
-        scale = 1 if unit.lower() == "raw" else rate_unit(unit or self.about.get(RATE_UNIT, "?"))
-        if scale is None and not unit and number >= _LONG_RATE_BPS:
-            scale = 1
+        unit = unit or self._unit_of(name, values) or values.get(RATE_UNIT, "")
+        scale = 1 if unit.lower() == "raw" else rate_unit(unit or "?")
+        if scale is None and not own:
+            scale = rate_unit(self.about.get(RATE_UNIT, "?"))
+            scale = 1 if scale is None and not unit and number >= _LONG_RATE_BPS else scale
         if scale is None:
+            problem, remedy = _problem(own, f"{self.file},{RATE_UNIT}=G", f"{number}G")
             raise ConfigError(
-                f"{place}: {name}: a number needs a unit, got {values[name]!r:.60}; write "
-                f"{self.file},{RATE_UNIT}=G, or another of {RATE_UNITS}"
+                f"{place}: {name}: {problem}, got {values[name]!r:.60}; write {remedy}, or "
+                f"another of {RATE_UNITS}"
             )
         return str(round(number * scale))
 
     def _delay_ps(self, name: str, values: Mapping[str, str], place: str) -> str | None:
         """Return the delay that an attribute says; None if it is a length of unknown unit."""
-        number, unit = _parted(values[name], f"{place}: {name}")
-        if unit and unit not in ("km", "m"):
+        number, unit = parted(values[name], f"{place}: {name}")
+        if unit and unit not in LENGTHS and not is_word(unit):
             return values[name].strip()
-        match = _DELAY.fullmatch(_plain(name))
-        is_length = bool(_DISTANCE.match(_plain(name)))
-        unit = unit or ((match[1] or "") if match else "") or self.about.get(DELAY_UNIT, "")
-        if is_length and unit not in _LENGTHS:
+        match = _DELAY.fullmatch(plain(name))
+        is_length = bool(_DISTANCE.match(plain(name)))
+        unit = unit or ((match[1] or "") if match else "") or self._unit_of(name, values)
+        beside = {**self.about, **values}
+        unit = unit or beside.get(DELAY_UNIT, "")
+        if is_length and unit not in LENGTHS:
             return None
-        scale = 0 if number == 0 else _DELAYS_PS.get(unit)
+        scale = 0 if number == 0 else delay_unit(unit)
         if scale is None:
             raise ConfigError(
                 f"{place}: {name}: a number needs a unit, got {values[name]!r:.60}; write "
-                f"{self.file},{DELAY_UNIT}=ms, or another of {', '.join(_DELAYS_PS)}"
+                f"{self.file},{DELAY_UNIT}=ms, or another of {DELAY_UNITS}"
             )
         return f"{round(number * scale)}ps"
 
     def _pass_over(self, what: str, values: Mapping[str, str], known: set[str]) -> None:
         for name in values:
-            is_delay = what == "links" and bool(_DELAY.fullmatch(_plain(name)))  # lat
-            if name not in known and (is_delay or not _is_look(_plain(name))):
+            is_delay = what == "links" and bool(_DELAY.fullmatch(plain(name)))  # lat
+            if name not in known and (is_delay or not _is_look(plain(name))):
                 self.unused[what][name] += 1
 
     def notes(self, links: int) -> Iterable[str]:
@@ -241,7 +255,7 @@ class _Words:
                 rest = links - names.total()
                 have = "has" if rest == 1 else "have"
                 others = f"; {rest} of {format_count(links, 'link')} {have} none" if rest else ""
-                is_length = any(_DISTANCE.match(_plain(name)) for name in names)
+                is_length = any(_DISTANCE.match(plain(name)) for name in names)
                 light = ", at 5 us a kilometre" if is_length else ""
                 yield f"{what}s of links are by {words}{light}{others}"
         unused = [
@@ -253,81 +267,41 @@ class _Words:
             yield f"not used: {'; '.join(unused)}"
 
 
-def _is_without_unit(number: str, what: str, about: Mapping[str, str]) -> bool:
-    """Return whether a value of ours is a number whose unit is said elsewhere, if at all."""
-    return bool(_NUMBER.fullmatch(number)) and (what == "rate" or f"{what}_unit" in about)
+def _problem(unit: str, remedy: str, example: str) -> tuple[str, str]:
+    """Return the problem of a number whose unit, if it has one, is unknown, and the remedy."""
+    return ("unknown unit", f"it like {example}") if unit else ("a number needs a unit", remedy)
 
 
-def rate_unit(text: str) -> int | None:
-    """Return the bit/s of a unit like `G`, `Mbps`, `kbit/s` or `GB/s`; None if it is none.
-
-    B stands for bytes, unless the whole is in upper case.
-    """
-    match = re.fullmatch(
-        r"([kmgt]?)(bits?|bytes?|b|)(?:/s|ps|/sec|)", text.strip(), re.IGNORECASE | re.ASCII
-    )
-    if match is None:
-        return None
-    is_bytes = "byte" in match[2].lower() or (match[2] == "B" and not text.strip()[1:].isupper())
-    return _PREFIXES[match[1].lower()] * (8 if is_bytes else 1)
-
-
-def _parted(text: str, place: str) -> tuple[Fraction, str]:
-    """Return a text's number and unit.
-
-    Raises:
-        ConfigError: If it begins with no number.
-    """
-    match = re.match(_NUMBER, text.strip())
-    if match is None or len(match[0]) > 40:
-        raise ConfigError(f"{place}: must be a number, with or without a unit, got {text!r:.60}")
-    return Fraction(match[0]), text.strip()[match.end() :].strip()
-
-
-def _role_name(nodes: Iterable[NodeRow]) -> str:
-    """Return the name of the attribute that says of nodes whether they are hosts or switches.
-
-    All of its values must be known words. Ours has its own words, which are left as they are.
-    """
-    seen: dict[str, set[str]] = {}
-    for each in nodes:
-        for name, value in _filled(each.row.values).items():
-            if _plain(name) in _ROLE_NAMES:
-                seen.setdefault(name, set()).add(_plain(value))
-    if seen.get("role", {"?"}) <= {*ROLES}:
-        return ""
-    return next((name for name, words in seen.items() if words <= {*_HOSTS, *_SWITCHES}), "")
-
-
-def _filled(values: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in values.items() if value.strip() not in ("", "None")}
+def _as_whole(values: Mapping[str, str], name: str) -> dict[str, str]:
+    """Return a whole number that a table has made `3.0` of."""
+    match = re.fullmatch(r"\s*(\d+)\.0*\s*", values.get(name, ""), re.ASCII)
+    return {name: match[1]} if match else {}
 
 
 @lru_cache(maxsize=1024)  # files have the same names again and again
 def _is_ours(name: str, ours: tuple[str, ...]) -> bool:
     """Return whether an attribute is ours, or so nearly one that it is left to be refused."""
-    plain = _plain(name)
-    is_theirs = _is_look(plain) or _RATE.fullmatch(plain) or _DELAY.fullmatch(plain)
+    word = plain(name)
+    is_theirs = _is_look(word) or _RATE.fullmatch(word) or _DELAY.fullmatch(word)
     return name in ours or (not is_theirs and bool(nearest(name, ours)))
 
 
 def _is_unit_of(name: str, other: str) -> bool:
-    return _plain(name) in (f"{_plain(other)}unit", f"{_plain(other)}units")
+    return plain(name) in (f"{plain(other)}unit", f"{plain(other)}units")
 
 
 def _is_beside(name: str, other: str) -> bool:
     """Return whether an attribute says what another does, or its unit, as in the Topology Zoo."""
-    base = _plain(other).removesuffix("raw")
-    return name == other or _plain(name) == base or _is_unit_of(name, base)
+    base = plain(other).removesuffix("raw")
+    return name == other or plain(name) == base or _is_unit_of(name, base)
 
 
-def _is_look(plain: str) -> bool:
-    return plain in _LOOKS or plain.startswith("geocode")
+def _is_look(word: str) -> bool:
+    return word in _LOOKS or word.startswith("geocode")
 
 
-@lru_cache(maxsize=1024)
-def _plain(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())
+def _is_label(name: str) -> bool:
+    return plain(name) in _LABELS
 
 
 def _readable(label: str) -> str:

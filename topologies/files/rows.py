@@ -6,6 +6,7 @@ mean is said once, in `ringleaf.topologies.files.attributes`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +66,20 @@ def with_ways(links: Sequence[LinkRow], are_directed: Sequence[bool]) -> tuple[L
     for link, is_directed in zip(links, are_directed, strict=True):
         ways += [link] if is_directed else [link, LinkRow(link.b, link.a, link.row)]
     return tuple(ways)
+
+
+def check_ways(links: Sequence[LinkRow], *, is_directed: bool) -> tuple[bool, tuple[str, ...]]:
+    """Return whether links are one direction each, and a note if only they themselves say so.
+
+    Scripts write each link of a graph that is not directed twice, once from each end: two such
+    links are one, with its own rate each way, and not two side by side.
+    """
+    pairs = Counter((link.a, link.b) for link in links if link.a != link.b)
+    if is_directed or not pairs:
+        return is_directed, ()
+    if any(count > 1 or (b, a) not in pairs for (a, b), count in pairs.items()):
+        return False, ()
+    return True, ("each link is there from both ends: the two are one link",)
 
 
 def as_text(value: Any) -> str:

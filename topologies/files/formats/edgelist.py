@@ -16,7 +16,14 @@ from collections.abc import Mapping
 
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.format import TopologyFormat
-from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, as_text
+from ringleaf.topologies.files.rows import (
+    FileRow,
+    LinkRow,
+    NetworkRows,
+    NodeRow,
+    as_text,
+    check_ways,
+)
 
 LONGEST_DATA = 4096
 _MARK = (
@@ -50,7 +57,10 @@ def read(text: str, where: str) -> NetworkRows:
         else:
             about |= values
     rows = tuple(NodeRow(name, row) for name, row in nodes.items())
-    return NetworkRows(rows, tuple(links), FileRow(1, about), strict=is_ours)
+    is_directed, notes = (False, ()) if is_ours else check_ways(links, is_directed=False)
+    return NetworkRows(
+        rows, tuple(links), FileRow(1, about), is_directed, strict=is_ours, notes=notes
+    )
 
 
 def _without_data(content: str, where: str) -> tuple[str, dict[str, str]]:

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.markup import Element, needed, read_xml
-from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, with_ways
+from ringleaf.topologies.files.rows import (
+    FileRow,
+    LinkRow,
+    NetworkRows,
+    NodeRow,
+    check_ways,
+    with_ways,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +67,17 @@ def read(text: str, where: str) -> NetworkRows:
     usual = graph.attributes.get("defaultedgetype", "undirected")
     for edge in _parts(graph, "edges", "edge"):
         ends = needed(edge, "source", where), needed(edge, "target", where)
-        links.append(LinkRow(*ends, _row(edge, of_edges, where)))
+        row = _row(edge, of_edges, where)
+        values = {"label": edge.attributes.get("label", ""), **row.values}
+        links.append(LinkRow(*ends, FileRow(row.line, values)))
         are_directed.append(edge.attributes.get("type", usual) == "directed")
+    is_directed, notes = check_ways(links, is_directed=any(are_directed))
     return NetworkRows(
         tuple(nodes),
         with_ways(links, are_directed),
         FileRow(graph.line, {}),
-        any(are_directed),
+        is_directed,
+        notes=notes,
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.format import TopologyFormat
-from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, check_ways
 
 DEEPEST = 50
 _TOKEN = re.compile(r'\s+|#[^\n]*|("[^"]*")|(\[)|(\])|([^\s\[\]"]+)')
@@ -47,8 +47,10 @@ def read(text: str, where: str) -> NetworkRows:
         else:
             about.append((key, value, line))
     values = {key: value for key, value, _ in about if isinstance(value, str)}
-    is_directed = values.get("directed") == "1"
-    return NetworkRows(tuple(nodes), tuple(links), FileRow(graphs[0][2], values), is_directed)
+    is_directed, notes = check_ways(links, is_directed=values.get("directed") == "1")
+    return NetworkRows(
+        tuple(nodes), tuple(links), FileRow(graphs[0][2], values), is_directed, notes=notes
+    )
 
 
 def _part(value: Any, line: int, where: str, *needed: str) -> tuple[list[str], FileRow]:

@@ -17,7 +17,14 @@ from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.markup import Element, needed, quoted, read_xml
-from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, with_ways
+from ringleaf.topologies.files.rows import (
+    FileRow,
+    LinkRow,
+    NetworkRows,
+    NodeRow,
+    check_ways,
+    with_ways,
+)
 
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 
@@ -62,19 +69,20 @@ def read(text: str, where: str) -> NetworkRows:
                     f"{where} line {child.line}: an edge must end at nodes, got the group "
                     f"{group!r}; put a node into it"
                 )
-            links.append(LinkRow(*ends, _row(child, keys, where)))
+            links.append(LinkRow(*ends, _labelled(_row(child, keys, where), child)))
             are_directed.append(is_directed)
         elif (name := needed(child, "id", where)) not in groups:
             nodes.append(NodeRow(name, _labelled(_row(child, keys, where), child)))
     notes = [f"left out: {format_count(len(groups), 'group')}, whose nodes are kept"] * bool(groups)
     if all(are_directed) and _is_drawn_both_ways(child for child, _ in parts):
         are_directed = [False] * len(links)
+    is_directed, ways = check_ways(links, is_directed=any(are_directed))
     return NetworkRows(
         tuple(nodes),
         with_ways(links, are_directed),
         _row(graph, keys, where),
-        any(are_directed),
-        notes=tuple(notes),
+        is_directed,
+        notes=(*notes, *ways),
     )
 
 
@@ -105,20 +113,24 @@ def _is_drawn_both_ways(parts: Iterable[Element]) -> bool:
     return len(ends) == len(edges) and all((a == "none") == (b == "none") for a, b in ends)
 
 
-def _labelled(row: FileRow, node: Element) -> FileRow:
-    """Return a node's attributes, with the label that an editor draws if they have none."""
-    drawn = (" ".join(each.text.split()) for each in _drawn(node, "NodeLabel"))
-    label = next(filter(None, drawn), None)
-    if label is None or row.values.get("label"):
+def _labelled(row: FileRow, part: Element) -> FileRow:
+    """Return a node's or edge's attributes, with the label that an editor draws if they have none.
+
+    An edge may have several labels, a node has the first.
+    """
+    drawn = (" ".join(each.text.split()) for each in _drawn(part, "NodeLabel", "EdgeLabel"))
+    labels = [*filter(None, drawn)]
+    if not labels or row.values.get("label"):
         return row
+    label = ", ".join(labels) if part.name == "edge" else labels[0]
     return FileRow(row.line, {**row.values, "label": label})
 
 
-def _drawn(element: Element, name: str) -> Iterator[Element]:
-    """Yield the parts of this name of what an editor draws for a node or an edge."""
+def _drawn(element: Element, *names: str) -> Iterator[Element]:
+    """Yield the parts of these names of what an editor draws for a node or an edge."""
     for data in element.all("data"):
         for shape in data.children:
-            yield from shape.all(name)
+            yield from shape.all(*names)
 
 
 def _row(element: Element, keys: Mapping[str, _Key], where: str) -> FileRow:

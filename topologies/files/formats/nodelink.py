@@ -12,10 +12,16 @@ import json
 from typing import Any
 
 from ringleaf.errors import ConfigError
-from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.located import Located, read_json
-from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, as_text
+from ringleaf.topologies.files.rows import (
+    FileRow,
+    LinkRow,
+    NetworkRows,
+    NodeRow,
+    as_text,
+    check_ways,
+)
 
 
 def read(text: str, where: str) -> NetworkRows:
@@ -47,23 +53,30 @@ def read(text: str, where: str) -> NetworkRows:
     nodes = [_part(each, where, key) for each in items]
     links = [_part(each, where, "source", "target") for each in _list(data, edges, where)]
     about = data.get("graph", {})
+    rows = tuple(LinkRow(a, b, row) for (a, b), row in links)
+    is_directed, notes = _is_true(data, "directed"), tuple[str, ...]()
+    if not _is_true(data, "multigraph"):
+        is_directed, notes = check_ways(rows, is_directed=is_directed)
     return NetworkRows(
         tuple(NodeRow(name, row) for (name,), row in nodes),
-        tuple(LinkRow(a, b, row) for (a, b), row in links),
+        rows,
         _row(about) if isinstance(about, Located) else FileRow(data.line, {}),
-        as_text(data.get("directed", False)).lower() in ("yes", "true", "1"),
+        is_directed,
+        notes=notes,
     )
 
 
+def _is_true(data: Located, name: str) -> bool:
+    return as_text(data.get(name, False)).lower() in ("yes", "true", "1")
+
+
 def _take_p4_utils(item: Any) -> None:
-    """Put P4-Utils' words of a node or link as ours: rates are in Mbit/s, losses in percent."""
+    """Give numbers of P4-Utils' links their units: rates are in Mbit/s, losses in percent."""
     if not isinstance(item, Located):
         return
     for name, unit in (("bw", "M"), ("loss", "%")):
         if isinstance(item.get(name), (int, float)):
             item[name] = f"{item[name]}{unit}"
-    if "isHost" in item or "isSwitch" in item:
-        item["role"] = HOST if item.get("isHost") else SWITCH
 
 
 def _numbered(item: Any, number: int, key: str) -> Any:

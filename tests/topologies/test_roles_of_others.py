@@ -1,0 +1,142 @@
+"""Roles and tiers of nodes by the words of other programs, and links that are there twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from ringleaf.topologies.graph import hosts, link
+from ringleaf.topologies.registry import build, notes
+
+ENDS = [("h0", "s0"), ("h0", "s1"), ("h1", "s0"), ("h1", "s1"), ("h2", "s0")]
+"""Two hosts with two links, one with one link, and two switches."""
+
+STAR = [("h0", "s0"), ("h1", "s0"), ("h2", "s0")]
+
+
+def save(path: Path, hosts_have: dict[str, object], switches_have: dict[str, object]) -> str:
+    graph = nx.Graph(ENDS)
+    for name in graph:
+        graph.nodes[name].update(hosts_have if name[0] == "h" else switches_have)
+    path.write_text(json.dumps(nx.node_link_data(graph)))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "switch"),
+    [
+        ("kind", "host", "switch"),
+        ("kind", "GPU", "NVSwitch"),
+        ("category", "worker", "bridge"),
+        ("class", "end-host", "top-of-rack"),
+        ("node_role", "endpoint", "leaf switch"),
+        ("type", "pc", "ovs"),
+        ("type", "host", float("nan")),
+        ("is_host", True, False),
+        ("isSwitch", False, True),
+        ("is_server", "yes", "no"),
+        ("IsRouter", 0, 1),
+    ],
+)
+def test_roles_by_more_words(tmp_path: Path, name: str, host: object, switch: object) -> None:
+    """Without a role, nodes with one link are hosts: here h2 alone."""
+    topo = save(tmp_path / "n.json", {name: host}, {name: switch})
+    assert len(hosts(build(topo))) == 3
+    assert notes(topo) == (f"roles of nodes are by {name}",)
+
+
+def test_an_attribute_that_names_hosts_goes_before_others(tmp_path: Path) -> None:
+    """FNSS says `tier` of all nodes, `leaf` of hosts among others, and `type`."""
+    topo = save(
+        tmp_path / "n.json",
+        {"class": "leaf", "tier": "leaf", "type": "host"},
+        {"class": "edge", "tier": "core", "type": "switch"},
+    )
+    assert len(hosts(build(topo))) == 3
+    assert notes(topo) == ("roles of nodes are by type", "not used: 'class', 'tier' of nodes")
+
+
+def test_flags_beside_the_one_that_counts_are_not_named(tmp_path: Path) -> None:
+    topo = save(tmp_path / "n.json", {"isHost": True}, {"isSwitch": True})
+    assert notes(topo) == ("roles of nodes are by isHost",)
+
+
+def test_tiers_and_ranks_of_tables_are_floats(tmp_path: Path) -> None:
+    graph = nx.Graph(STAR)
+    for rank, name in enumerate(("h2", "h1", "h0")):
+        graph.nodes[name].update(role="host", rank=float(rank), tier=float("nan"))
+    graph.nodes["s0"].update(role="switch", tier=3.0)
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    made = build(str(tmp_path / "n.json"))
+    assert [made.nodes[host]["label"] for host in hosts(made)] == ["h2", "h1", "h0"]
+    assert made.nodes["s0"]["tier"] == 3
+
+
+def test_tiers_of_hosts_are_named_as_not_used(tmp_path: Path) -> None:
+    graph = nx.Graph(STAR)
+    graph.add_nodes_from(["h0", "h1", "h2"], role="host", tier=0)
+    graph.add_node("s0", role="switch", tier=1)
+    topo = str(tmp_path / "n.json")
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    assert build(topo).nodes["s0"]["tier"] == 1
+    assert notes(topo) == ("not used: 'tier' of nodes",)
+
+
+def both_ways(links: list[tuple[str, str, str]]) -> dict[str, object]:
+    return {
+        "nodes": [{"id": name} for name in "abs"],
+        "links": [{"source": a, "target": b, "rate": rate} for a, b, rate in links],
+    }
+
+
+UP_AND_DOWN = [("a", "s", "10G"), ("s", "a", "20G"), ("b", "s", "10G"), ("s", "b", "20G")]
+
+
+def test_links_that_are_there_from_both_ends_are_one(tmp_path: Path) -> None:
+    """They were two side by side, of 30 Gbit/s."""
+    file = tmp_path / "n.json"
+    file.write_text(json.dumps(both_ways(UP_AND_DOWN)))
+    made = build(str(file))
+    assert (link(made, "h0", "s0").rate_bps, link(made, "s0", "h0").rate_bps) == (
+        10**10,
+        2 * 10**10,
+    )
+    assert notes(str(file))[0] == "each link is there from both ends: the two are one link"
+
+
+@pytest.mark.parametrize(
+    ("links", "more"),
+    [
+        (UP_AND_DOWN[:3], {}),  # one has no link back
+        ([*UP_AND_DOWN, ("a", "s", "10G")], {}),
+        (UP_AND_DOWN, {"multigraph": True}),
+    ],
+)
+def test_other_links_between_two_nodes_are_side_by_side(
+    links: list[tuple[str, str, str]], more: dict[str, object], tmp_path: Path
+) -> None:
+    file = tmp_path / "n.json"
+    file.write_text(json.dumps({**both_ways(links), **more}))
+    rate = sum(int(each[:-1]) for a, b, each in links if {a, b} == {"a", "s"})
+    assert link(build(str(file)), "s0", "h0").rate_bps == rate * 10**9
+
+
+def test_links_from_both_ends_in_all_formats(tmp_path: Path) -> None:
+    ends = "".join(f'<edge source="{a}" target="{b}"/>' for a, b, _ in UP_AND_DOWN)
+    nodes = "".join(f'<node id="{name}"/>' for name in "abs")
+    texts = {
+        "n.graphml": f"<graphml><graph>{nodes}{ends}</graph></graphml>",
+        "n.gexf": f"<gexf><graph><nodes>{nodes}</nodes><edges>{ends}</edges></graph></gexf>",
+        "n.gml": "graph [ "
+        + " ".join(f"node [ id {name} ]" for name in "abs")
+        + " ".join(f" edge [ source {a} target {b} ]" for a, b, _ in UP_AND_DOWN)
+        + " ]",
+        "n.edgelist": "".join(f"{a} {b} {{'weight': 1}}\n" for a, b, _ in UP_AND_DOWN),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        made = build(str(tmp_path / name), rate_bps=5)
+        assert [link(made, host, "s0").rate_bps for host in hosts(made)] == [5, 5], name

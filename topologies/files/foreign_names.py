@@ -1,0 +1,25 @@
+"""Names and values of other programs' attributes, as they are compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+NOTHING = ("", "none", "nan", "null", "n/a", "na", "-", "?", "unknown", "undefined")
+"""Values of a link that say nothing: tables and programs write them where a number is missing."""
+
+
+@lru_cache(maxsize=1024)  # files have the same names again and again
+def plain(text: str) -> str:
+    """Return the letters and digits of a text, without capitals."""
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def filled(values: Mapping[str, str], nothing: tuple[str, ...] = ("", "None")) -> dict[str, str]:
+    """Return the attributes whose values say something, by their text or in small letters."""
+    return {
+        name: value
+        for name, value in values.items()
+        if value.strip() not in nothing and value.strip().lower() not in nothing
+    }
