@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LONGEST_PACKET, MIN_FRAME_BYTES
-from ringleaf.core.units import PS_PER_NS
+from ringleaf.core.units import FOREVER_PS, PS_PER_NS
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import cross_traffic
 from ringleaf.hosts.agent import HostAgent
@@ -104,8 +104,8 @@ def timetable(packets: PacketFile, count: int, mtu: int) -> tuple[Numbers, Numbe
     source, target = (_numbers(keys) % count).reshape(2, -1)
     same = source == target
     target[same] = (target[same] + 1) % count
-    stamps_ns = packets.stamps_ns
-    rows[:, cross_traffic.DUE_PS] = (stamps_ns - stamps_ns[:1]) * PS_PER_NS
+    after_ns = packets.stamps_ns - packets.stamps_ns[:1]
+    rows[:, cross_traffic.DUE_PS] = np.minimum(after_ns, FOREVER_PS // PS_PER_NS) * PS_PER_NS
     header_bytes = np.array([HEADER_BYTES[link] for link in packets.links.tolist()], np.int64)
     rows[:, cross_traffic.SIZE_BYTES] = packets.sizes - header_bytes + _ETHERNET_BYTES
     rows[:, cross_traffic.HEAD] = target
@@ -122,8 +122,8 @@ def check_records(packets: PacketFile) -> None:
     for link in np.unique(packets.links).tolist():
         if link not in HEADER_BYTES:
             raise ConfigError(
-                f"{packets.path}: link type must be Ethernet, Linux cooked, loopback, PPP or raw "
-                f"IP, got {link}{link_name(link)}; capture on another interface"
+                f"{packets.path}: link type must be Ethernet, Linux cooked, loopback, PPP, Cisco's "
+                f"HDLC or raw IP, got {link}{link_name(link)}; capture on another interface"
             )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ringleaf.core.units import format_count, format_rate, format_size, format_time
+from ringleaf.core.units import PS_PER_NS, format_count, format_rate, format_size, format_time
 from ringleaf.experiments.spec.network import FLOW, MININET, ROUTES, NetworkSpec
 from ringleaf.networks.options import NetworkOptions
 
@@ -94,17 +94,27 @@ def unlike_hardware(options: Mapping[str, Any]) -> Iterator[str]:
         yield f"unlike hardware (docs/limits.md): {', '.join(defaults)}"
 
 
-def cut_capture(path: Path | None) -> Iterator[str]:
-    """Yield lines on what of a capture is not sent: the packet it ends in, records of no byte."""
+def about_capture(path: Path | None) -> Iterator[str]:
+    """Yield lines on how long a capture is, and on what of it is not sent, or sent twice."""
     if path is None:
         return
     from ringleaf.networks.traces.pcap_read import read_records  # is compiled
 
     packets = read_records(path)
+    span_ps = int(packets.stamps_ns[-1] - packets.stamps_ns[0]) * PS_PER_NS if len(packets) else 0
+    count = format_count(len(packets), "packet")
+    span = f" in {_time(span_ps)}" if span_ps else ""
+    yield f"hosts also send the packets of {path}: {count}{span}"
     if packets.end:
         yield f"{path}: {packets.end}; {format_count(len(packets), 'packet')} sent"
     if packets.empty:
         yield f"{path}: left out: {format_count(packets.empty, 'record')} without a byte"
+    if packets.interfaces > 1:
+        count = format_count(packets.interfaces, "interface")
+        yield (
+            f"{path}: packets of {count}: one that passed several is sent "
+            "as often; take one interface, or leave out copies"
+        )
 
 
 def _time(time_ps: int) -> str:

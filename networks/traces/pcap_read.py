@@ -27,14 +27,26 @@ from ringleaf.core.packing import packing
 from ringleaf.core.units import format_count
 from ringleaf.core.unpacking import unpack
 from ringleaf.errors import ConfigError
-from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET, link_name
+from ringleaf.networks.traces.link_types import (
+    HEADER_BYTES,
+    LINKTYPE_COOKED_2,
+    LINKTYPE_ETHERNET,
+    link_name,
+)
 from ringleaf.networks.traces.pcap_write import NS_PER_S
-from ringleaf.networks.traces.pcapng import COLUMNS, LONGEST_RECORD, scan_blocks
+from ringleaf.networks.traces.pcapng import (
+    COLUMNS,
+    LONGEST_RECORD,
+    LONGEST_SIZE,
+    cut_fcs,
+    scan_blocks,
+)
 from ringleaf.networks.traces.pcapng import MAGIC as PCAPNG
 
 FILE_HEADER_BYTES = 24
 RECORD_HEADER_BYTES = 16
 _ORDERS = {"little": "<u4", "big": ">u4"}
+_HAS_FCS, _FCS_AT = 1 << 26, 28  # of a link type: a bit, and from where on the FCS's 16-bit words
 _UNITS_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # magic -> unit of the second half of a stamp
 MOST_UNPACKED_BYTES = 1 << 30  # of a compressed file, which is held in memory
 
@@ -43,7 +55,7 @@ _HEADER_CUT, _PACKET_CUT, _SIZE, _FRACTION = 1, 2, 3, 4
 _PROBLEMS = {
     _HEADER_CUT: "is truncated, got {0} of its header's 16 bytes",
     _PACKET_CUT: "is truncated, got {0} of its {1} bytes",
-    _SIZE: f"must have at most {LONGEST_RECORD} bytes, got {{0}}; the file may be damaged",
+    _SIZE: "must have at most {1} bytes, got {0}; the file may be damaged",
     _FRACTION: "has a time beyond its second, got {0}; the file may be damaged",
 }
 
@@ -62,6 +74,7 @@ class PacketFile:
     _: KW_ONLY
     end: str = ""  # how the file ends within a packet; "" if it does not
     empty: int = 0  # records without a byte that were left out
+    interfaces: int = 1  # of which packets are
 
     def __len__(self) -> int:
         return self.offsets.size
@@ -150,14 +163,16 @@ def read_records(path: Path) -> PacketFile:
         *(column[order] for column in columns),
         end=packets.end,
         empty=len(packets) - len(order),
+        interfaces=packets.interfaces,
     )
 
 
 def _find_records(path: Path) -> PacketFile:
     data = _map(path)
     magic = int.from_bytes(data[:4].tobytes(), "little")
-    rows, end = (scan_blocks if magic == PCAPNG else _scan_pcap)(path, data)
-    return PacketFile(path, data, *(np.ascontiguousarray(column) for column in rows.T), end=end)
+    rows, end, interfaces = (scan_blocks if magic == PCAPNG else _scan_pcap)(path, data)
+    columns = (np.ascontiguousarray(column) for column in rows.T)
+    return PacketFile(path, data, *columns, end=end, interfaces=interfaces)
 
 
 def _wrong_link(packets: PacketFile, number: int) -> str:
@@ -214,20 +229,32 @@ def _map(path: Path) -> Bytes:
     return data
 
 
-def _scan_pcap(path: Path, data: Bytes) -> tuple[Words, str]:
-    """Return the rows of all packets, and how the file ends within one."""
+def _scan_pcap(path: Path, data: Bytes) -> tuple[Words, str, int]:
+    """Return the rows of all packets, how the file ends within one, and the interfaces in use."""
     order = _byte_order(path, data)
     magic, link_type = data[:FILE_HEADER_BYTES].view(_ORDERS[order])[[0, 5]].tolist()
     most = (data.size - FILE_HEADER_BYTES) // RECORD_HEADER_BYTES
     rows = np.empty(COLUMNS * most, np.int64)  # untouched pages cost nothing
     problem = np.zeros(3, np.int64)
-    link = link_type & 0xFFFF  # the upper half tells of an FCS
+    link = link_type & 0xFFFF
     count = _scan(data, order == "big", _UNITS_NS[magic], link, rows, problem)
     kind, *values = problem.tolist()
     end = f"packet {count + 1} {_PROBLEMS[kind].format(*values)}" if kind else ""
     if kind in (_SIZE, _FRACTION):
         raise ConfigError(f"{path}: {end}")
-    return rows[: COLUMNS * count].reshape(count, COLUMNS).copy(), end
+    packets = rows[: COLUMNS * count].reshape(count, COLUMNS).copy()
+    if link_type & _HAS_FCS:
+        cut_fcs(packets, np.full(count, link_type >> _FCS_AT << 1))
+    interfaces = 1
+    if link == LINKTYPE_COOKED_2:
+        interfaces = len(np.unique(_interfaces(data, packets)))
+    return packets, end, interfaces
+
+
+def _interfaces(data: Bytes, packets: Words) -> Words:
+    """Return the number of the interface of each packet of a cooked capture that has its header."""
+    starts = packets[packets[:, 1] >= HEADER_BYTES[LINKTYPE_COOKED_2], 0]
+    return np.asarray(data[starts[:, None] + np.arange(4, 8)] @ (1 << np.arange(24, -1, -8)))
 
 
 def _byte_order(path: Path, data: Bytes) -> str:
@@ -253,11 +280,12 @@ def _number(data: Bytes, at: int, big: bool) -> int:
 def _check(kept: int, whole: int, left: int, fraction: int, unit_ns: int, problem: Words) -> int:
     """Return the problem of a packet, or 0."""
     problem[1], problem[2] = kept, whole
-    if fraction * unit_ns >= NS_PER_S:
+    if fraction * unit_ns > NS_PER_S:  # programs that round it write a whole second, too
         problem[1] = fraction
         return _FRACTION
-    if max(whole, kept) > LONGEST_RECORD:
-        problem[1] = max(whole, kept)
+    if kept > LONGEST_RECORD or whole > LONGEST_SIZE:
+        is_kept = kept > LONGEST_RECORD
+        problem[1], problem[2] = (kept, LONGEST_RECORD) if is_kept else (whole, LONGEST_SIZE)
         return _SIZE
     if kept > left:
         problem[1] = left

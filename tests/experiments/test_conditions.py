@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.experiments.records.conditions import cut_capture, unlike_hardware
+from ringleaf.experiments.records.conditions import about_capture, unlike_hardware
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.networks.traces.pcap_write import HEADER, record
@@ -44,7 +44,19 @@ def test_live_networks_have_queues_and_times_of_their_own() -> None:
 def test_a_capture_that_ends_within_a_packet_is_said(tmp_path: Path) -> None:
     path = tmp_path / "in.pcap"
     path.write_bytes(HEADER + record(1, bytes(60)) + record(2, bytes(60)))
-    assert [*cut_capture(path), *cut_capture(None)] == []
+    first = f"hosts also send the packets of {path}: "
+    assert [*about_capture(path), *about_capture(None)] == [f"{first}2 packets in 1 ns"]
     path.write_bytes(path.read_bytes()[:-5])
     said = "packet 2 is truncated, got 55 of its 60 bytes; 1 packet sent"
-    assert list(cut_capture(path)) == [f"{path}: {said}"]
+    assert list(about_capture(path)) == [f"{first}1 packet", f"{path}: {said}"]
+
+
+def test_that_several_interfaces_have_a_packet_is_said(tmp_path: Path) -> None:
+    """A capture of all interfaces has a packet as often as it passed one; it is sent so often."""
+    path = tmp_path / "in.pcap"
+    packets = (record(i, bytes(4) + bytes([0, 0, 0, i]) + bytes(52)) for i in (1, 2))
+    path.write_bytes(HEADER[:20] + b"\x14\x01\0\0" + b"".join(packets))
+    assert list(about_capture(path))[1:] == [
+        f"{path}: packets of 2 interfaces: one that passed several is sent as often; take one "
+        "interface, or leave out copies"
+    ]

@@ -214,6 +214,7 @@ def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
         "PPPoE": (1, macs + b"\x88\x64\x11\0\0\x01\0\0\0\x21" + network),
         "PPP": (9, b"\0\x21" + network),
         "PPP of HDLC": (50, b"\xff\x03\0\x21" + network),
+        "Cisco's HDLC": (104, b"\x0f\0" + ether_type + network),
         "raw": (101, network),
         "raw of BSD": (12, network),
         "IPv4": (228, network),
@@ -229,7 +230,7 @@ GROWTH = {
     **{"vlan": 4, "qinq": 8, "vlan in vlan": 8, "label": 4, "labels and a tag": 12, "PPPoE": 8},
     "PPP of HDLC": 2,
 }
-FORMS = (*GROWTH, "plain", "PPP", "raw", "raw of BSD", "IPv4", "loopback",
+FORMS = (*GROWTH, "plain", "PPP", "Cisco's HDLC", "raw", "raw of BSD", "IPv4", "loopback",
          "OpenBSD", "cooked", "cooked v2")  # fmt: skip
 
 
@@ -316,6 +317,19 @@ def test_addresses_behind_ppp(form: str, tmp_path: Path) -> None:
 
     assert source.tolist() == [0, 2]
     assert rows[:, b.HEAD].tolist() == [1, 1]
+
+
+def test_packets_after_a_very_long_time_are_not_sent_at_once(tmp_path: Path) -> None:
+    """A packet without a time, at 1970, is 54 years before the others; ps of these don't fit."""
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    data = bytes(frame("192.0.2.1", "192.0.2.9", 100, 1))
+    records = (struct.pack("<4I", s, 0, 100, 100) + data for s in (0, 1_700_000_000, 4_200_000_000))
+    (tmp_path / "in.pcap").write_bytes(header + b"".join(records))
+
+    _source, rows = timetable(read_records(tmp_path / "in.pcap"), 4, 4096)
+
+    assert rows[0, b.DUE_PS] == 0
+    assert min(rows[1:, b.DUE_PS]) > 4 * 10**18  # 46 days, and longer than any run
 
 
 def test_addresses_behind_two_labels(tmp_path: Path) -> None:

@@ -199,6 +199,76 @@ def test_what_a_record_says_of_the_line_is_the_size(
     assert packets.empty == 2 - len(sizes)
 
 
+@pytest.mark.parametrize(
+    ("words", "kept", "sizes"),
+    [(2, 64, (60, 60)), (1, 64, (62, 62)), (2, 62, (60, 60)), (2, 40, (40, 60))],
+)
+def test_a_frame_check_sequence_is_no_part_of_a_packet(
+    tmp_path: Path, words: int, kept: int, sizes: tuple[int, int]
+) -> None:
+    """The link type has a bit for it and, in the upper four, its 16-bit words."""
+    body = struct.pack("<4I", 1, 2, kept, 64) + b"c" * kept
+    (tmp_path / "a.pcap").write_bytes(pcap([], link=1 | 1 << 26 | words << 28) + body)
+    packets = read_records(tmp_path / "a.pcap")
+    assert (packets.lengths.tolist(), packets.sizes.tolist()) == ([sizes[0]], [sizes[1]])
+    assert packets.links.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("fcs", "flags", "size"),
+    [(4, None, 60), (32, None, 60), (0, None, 64), (0, 4 << 5, 60), (2, 4 << 5, 60), (4, 1, 60)],
+)
+def test_a_frame_check_sequence_of_pcapng(
+    tmp_path: Path, fcs: int, flags: int | None, size: int
+) -> None:
+    """Of an interface, in bits by the draft and in bytes by its example; of a packet, in bytes."""
+    option = struct.pack("<HHB3xHH", 13, 1, fcs, 0, 0)
+    packet = struct.pack("<5I", 0, 0, 1, 64, 64) + b"a" * 64
+    if flags is not None:
+        packet += struct.pack("<HHIHH", 2, 4, flags, 0, 0)
+    data = pcapng([])[:28] + block("<", 1, struct.pack("<HHI", 1, 0, 0) + option)
+    assert read(tmp_path / "a.pcapng", data + block("<", 6, packet)) == [(1000, b"a" * size)]
+
+
+def test_a_time_may_be_rounded_up_to_a_whole_second(tmp_path: Path) -> None:
+    """Programs that round a float's fraction write 1,000,000 us now and then."""
+    late = struct.pack("<4I", 7, 10**6, 60, 60) + b"a" * 60
+    assert read(tmp_path / "a.pcap", pcap([], magic=0xA1B2C3D4) + late) == [(8 * 10**9, b"a" * 60)]
+    later = struct.pack("<4I", 7, 10**6 + 1, 60, 60) + b"a" * 60
+    with pytest.raises(ConfigError, match="a time beyond its second, got 1000001"):
+        read(tmp_path / "a.pcap", pcap([], magic=0xA1B2C3D4) + later)
+
+
+@pytest.mark.parametrize("is_ng", [False, True])
+def test_frames_of_big_tcp_are_longer_than_records(tmp_path: Path, is_ng: bool) -> None:
+    sizes = {"<4I": (1, 2, 96, 524_288), "<5I": (0, 0, 1, 96, 524_288)}
+    own = [struct.pack(form, *each) + b"c" * 96 for form, each in sizes.items()]
+    data = pcapng([]) + block("<", 6, own[1]) if is_ng else pcap([]) + own[0]
+    (tmp_path / "a.pcap").write_bytes(data)
+    assert read_records(tmp_path / "a.pcap").sizes.tolist() == [524_288]
+
+
+def test_interfaces_that_have_packets_are_counted(tmp_path: Path) -> None:
+    """One that is described twice, in two sections, is two."""
+    section = pcapng([])[:28] + interface() + interface() + interface()
+    first, third = (struct.pack("<5I", n, 0, 1, 60, 60) + b"a" * 60 for n in (0, 2))
+    data = section + b"".join(block("<", 6, each) for each in (first, third, third))
+    for copies, count in ((1, 2), (2, 4)):
+        (tmp_path / "a.pcapng").write_bytes(data * copies)
+        assert read_records(tmp_path / "a.pcapng").interfaces == count
+
+
+def test_interfaces_of_cooked_captures_are_counted(tmp_path: Path) -> None:
+    """SLL2 has the number of an interface after four bytes; SLL has none."""
+    packets = [
+        (n, bytes(4) + struct.pack(">I", number) + bytes(60))
+        for n, number in enumerate((3, 700, 3))
+    ]
+    for link, count in ((276, 2), (113, 1)):
+        (tmp_path / "a.pcap").write_bytes(pcap(packets, link=link))
+        assert read_records(tmp_path / "a.pcap").interfaces == count
+
+
 def test_a_file_that_ends_within_its_first_record_has_none(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(GOOD[:60])
     with pytest.raises(ConfigError, match="packet 1 is truncated, got 20 of its 60 bytes; copy"):

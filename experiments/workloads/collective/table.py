@@ -14,8 +14,8 @@ from ringleaf.experiments.estimates.flow_errors import unmeasured
 from ringleaf.experiments.explain.findings import TITLES, Explained
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.records.conditions import (
+    about_capture,
     conduct,
-    cut_capture,
     injection,
     inside_nodes_of,
     unlike_hardware,
@@ -46,9 +46,7 @@ def about(
     yield f"{inside_nodes_of(spec)}; {injection(*injection_bps)}"
     yield from unlike_hardware(vars(spec))
     yield from notes(spec.topo)
-    if spec.cross_traffic:
-        yield f"hosts also send the packets of {spec.cross_traffic}"
-        yield from cut_capture(spec.cross_traffic)
+    yield from about_capture(spec.cross_traffic)
     if is_path(spec.program):
         yield f"switches run {spec.program}"
     yield from _unusual(spec)

@@ -10,8 +10,8 @@ from typing import Any
 from ringleaf.core.tensors import use_one_thread
 from ringleaf.core.units import format_count, format_time
 from ringleaf.experiments.records.conditions import (
+    about_capture,
     conduct,
-    cut_capture,
     inside_nodes_of,
     unlike_hardware,
 )
@@ -60,7 +60,7 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
                 inside_nodes_of(spec),
                 *unlike_hardware(vars(spec)),
                 *notes(spec.topo),
-                *cut_capture(spec.cross_traffic),
+                *about_capture(spec.cross_traffic),
             ]
         )
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_count, format_size, format_time
 from ringleaf.experiments.estimates.flow_errors import unmeasured
 from ringleaf.experiments.records.conditions import (
+    about_capture,
     conduct,
-    cut_capture,
     injection,
     inside_nodes_of,
     unlike_hardware,
@@ -53,7 +53,7 @@ def about(experiment: WorkExperiment) -> list[str]:
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
         *unlike_hardware(vars(spec)),
         *notes(spec.topo),
-        *cut_capture(spec.cross_traffic),
+        *about_capture(spec.cross_traffic),
         *graph.notes,
     ]
 

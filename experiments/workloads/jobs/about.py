@@ -11,8 +11,8 @@ from ringleaf.core.units import PS_PER_MS, format_count
 from ringleaf.experiments.estimates.flow_errors import unmeasured
 from ringleaf.experiments.records import tree_counts
 from ringleaf.experiments.records.conditions import (
+    about_capture,
     conduct,
-    cut_capture,
     injection,
     inside_nodes_of,
     unlike_hardware,
@@ -47,7 +47,7 @@ def about(spec: JobsSpec, graph: nx.Graph[str]) -> Iterator[str]:
     yield f"{inside_nodes_of(spec)}; {injection(*injections_bps(graph))}"
     yield from unlike_hardware(vars(spec))
     yield from notes(spec.topo)
-    yield from cut_capture(spec.cross_traffic)
+    yield from about_capture(spec.cross_traffic)
 
 
 def told_of_live(row: JobRow) -> str:
