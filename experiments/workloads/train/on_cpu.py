@@ -13,8 +13,12 @@ from typing import Any
 _FACTORIES = (
     *("tensor", "as_tensor", "zeros", "ones", "empty", "full", "rand", "randn", "randint"),
     *("randperm", "arange", "linspace", "eye", "zeros_like", "ones_like", "empty_like"),
-    *("full_like", "rand_like", "randn_like"),
+    *("full_like", "rand_like", "randn_like", "randint_like", "normal", "asarray", "scalar_tensor"),
+    *("logspace", "range", "empty_strided", "empty_permuted", "tril_indices", "triu_indices"),
+    *("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+    *("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor"),
 )
+_METHODS = ("new_tensor", "new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided")
 _NOTHING = ("set_device", "synchronize", "empty_cache", "reset_peak_memory_stats", "init")
 
 
@@ -23,11 +27,17 @@ def keep_on_cpu(ranks: int) -> None:
     import torch
     from torch.nn.parallel import DistributedDataParallel
 
+    _keep_defaults_on_cpu()
     for owner in (torch.Tensor, torch.nn.Module):
         owner.to = _moved(owner.to)
-        owner.cuda = lambda self, *_, **__: self
+    for owner in (torch.Tensor, torch.nn.Module, torch.UntypedStorage, torch.TypedStorage):
+        owner.cuda = _itself
+    torch.Tensor.pin_memory = _itself
     for name in _FACTORIES:
-        setattr(torch, name, _moved(getattr(torch, name), first=False))
+        _replace(name)
+    for name in _METHODS:
+        setattr(torch.Tensor, name, _moved(getattr(torch.Tensor, name), first=False))
+    torch.load = _moved(torch.load, keyword="map_location")
     for name in _NOTHING:
         setattr(torch.cuda, name, lambda *_, **__: None)
     torch.cuda.current_device = lambda: 0
@@ -41,18 +51,56 @@ def keep_on_cpu(ranks: int) -> None:
     DistributedDataParallel.__init__ = init
 
 
-def _moved(function: Callable[..., Any], *, first: bool = True) -> Callable[..., Any]:
+def _keep_defaults_on_cpu() -> None:
+    """Have `with torch.device("cuda")` and default devices mean the CPU.
+
+    They know the functions that make tensors when they are first asked, and must know the usual
+    ones: else `with torch.device("meta")` would allocate memory.
+    """
+    from torch.utils import _device
+
+    _device._device_constructors()
+    usual = _device.DeviceContext.__init__
+
+    @wraps(usual)
+    def init(self: Any, device: Any) -> None:
+        usual(self, _cpu(device))
+
+    _device.DeviceContext.__init__ = init
+
+
+def _replace(name: str) -> None:
+    """Replace a function of `torch` that makes tensors; TorchScript takes it for the usual one."""
+    import torch
+    from torch.jit import _builtins
+
+    usual = getattr(torch, name)
+    ours = _moved(usual, first=False)
+    if known := _builtins._find_builtin(usual):
+        _builtins._register_builtin(ours, known)
+    setattr(torch, name, ours)
+
+
+def _itself(self: Any, *_: Any, **__: Any) -> Any:
+    """Return the tensor, module or storage that is to be moved: it is where it shall be."""
+    return self
+
+
+def _moved(
+    function: Callable[..., Any], *, first: bool = True, keyword: str = "device"
+) -> Callable[..., Any]:
     """Return the function with the CPU in place of CUDA's devices among its arguments.
 
     Args:
-        function: A method whose first argument may be a device, or a function with a keyword.
-        first: Whether it is such a method.
+        function: A function whose second argument may be a device, or one with a keyword only.
+        first: Whether it is the second argument, the first one of a method.
+        keyword: The keyword.
     """
 
     @wraps(function)
     def on_cpu(*args: Any, **named: Any) -> Any:
-        if "device" in named:
-            named["device"] = _cpu(named["device"])
+        if keyword in named:
+            named[keyword] = _cpu(named[keyword])
         if first and len(args) > 1:
             args = (args[0], _cpu(args[1]), *args[2:])
         return function(*args, **named)
@@ -61,7 +109,12 @@ def _moved(function: Callable[..., Any], *, first: bool = True) -> Callable[...,
 
 
 def _cpu(device: Any) -> Any:
-    """Return the CPU for a device of CUDA, and anything else as it is."""
+    """Return the CPU for a device of CUDA, and anything else as it is.
+
+    A mapping, as `torch.load` takes it, has the CPU in place of its devices.
+    """
+    if isinstance(device, dict):
+        return {key: _cpu(value) for key, value in device.items()}
     if isinstance(device, int) and not isinstance(device, bool):
         return "cpu"
     if isinstance(device, str):

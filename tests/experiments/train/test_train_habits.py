@@ -123,6 +123,15 @@ def test_devices_of_cuda_are_the_cpu(tmp_path: Path) -> None:
     assert len({line for line in sums if len(line.split()) == 1}) == 1  # DDP's mean, on both
 
 
+def test_functions_that_make_tensors_are_pytorch_s_in_all_else(tmp_path: Path) -> None:
+    """Gradients are 0 and 1, their mean 0.5: with a rate of 0.5, weights of 1 are 0.75."""
+    done = train(tmp_path, SCRIPTS / "makes_tensors.py", str(tmp_path), ranks=2)
+
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("weights")]
+    assert lines == ["weights [0.75, 0.75]"] * 2
+
+
 def test_what_cuda_alone_can_do_is_said_in_a_line(tmp_path: Path) -> None:
     done = train(tmp_path, SCRIPTS / "asks_for_cuda.py", "fails", ranks=2)
 

@@ -1,0 +1,41 @@
+"""Make tensors in PyTorch's other ways: by default devices, compiled, from files; then train."""
+
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.optim import ZeroRedundancyOptimizer  # compiles when it is imported
+from torch.nn.parallel import DistributedDataParallel
+
+
+@torch.jit.script
+def scripted(x: torch.Tensor) -> torch.Tensor:
+    return x + torch.ones(2) + torch.zeros_like(x)
+
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+with torch.device("meta"):
+    assert nn.Linear(2, 2).weight.is_meta
+    assert torch.zeros(3).is_meta
+with torch.device("cuda"):
+    assert torch.zeros(3).device == nn.Linear(2, 2).weight.device == torch.device("cpu")
+torch.set_default_device(f"cuda:{rank}")
+made = [torch.rand(2), torch.normal(0.0, 1.0, (2,), device="cuda"), torch.ones(2).pin_memory()]
+torch.set_default_device(None)
+made += [made[0].new_zeros(2, device="cuda"), torch.hann_window(2, device=f"cuda:{rank}")]
+assert all(each.device.type == "cpu" for each in made)
+assert scripted(torch.tensor([1.0, 2.0])).tolist() == [2.0, 3.0]
+
+name = f"{sys.argv[1]}/{rank}.pt"
+torch.save(torch.arange(2), name)
+places = (f"cuda:{rank}", {"cpu": f"cuda:{rank}"}, lambda storage, _: storage.cuda(rank))
+assert [torch.load(name, map_location=each).tolist() for each in places] == [[0, 1]] * 3
+
+model = DistributedDataParallel(nn.Linear(2, 1, bias=False))
+nn.init.ones_(model.module.weight)
+optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.5)
+model(torch.full((1, 2), float(rank))).sum().backward()
+optimizer.step()
+print(f"weights {model.module.weight.tolist()[0]}\n", end="")
