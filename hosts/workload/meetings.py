@@ -220,9 +220,9 @@ def _message(
     send, receive = (
         graph.ranks[rank].nodes[place] for rank, place in zip(ranks, places, strict=True)
     )
-    if send.size_bytes != receive.size_bytes:
+    if receive.size_bytes < send.size_bytes:  # a longer one is a buffer, as in MPI
         raise ConfigError(
-            f"{graph.place(ranks[1], receive)}: must be as long as its message, "
+            f"{graph.place(ranks[1], receive)}: must be as long as its message or longer, "
             f"{format_count(send.size_bytes, 'byte')} of {graph.place(ranks[0], send)}, got "
             f"{receive.size_bytes}"
         )

@@ -43,6 +43,7 @@ from ringleaf.hosts.workload.formats.chakra import (
 from ringleaf.hosts.workload.formats.framing import read_frames
 from ringleaf.hosts.workload.graph import (
     LONGEST_NAME,
+    MOST_RANKS,
     ROOTED,
     CalledCollective,
     NodeKind,
@@ -74,6 +75,7 @@ class Passed:
         calls: Calls by the host that are computations.
         starts: Nodes that say when they started.
         timeless: Computations of so many operations, whose time nobody says.
+        loads: Loads and stores of so many bytes, whose time nobody says.
     """
 
     missing: int = 0
@@ -81,6 +83,7 @@ class Passed:
     calls: int = 0
     starts: int = 0
     timeless: int = 0
+    loads: int = 0
 
     def notes(self) -> tuple[str, ...]:
         """Return lines on what there is of it."""
@@ -95,6 +98,7 @@ class Passed:
                 self.timeless,
                 "computations with num_ops, and no duration, take no time: say the rate as flops",
             ),
+            (self.loads, "loads and stores without a duration take no time, whatever their size"),
             (self.calls, "calls of collectives or messages by hosts are computations of theirs"),
         )
         return tuple(f"{count} {what}" for count, what in facts if count)
@@ -135,14 +139,18 @@ def called_groups(messages: Iterable[Any]) -> set[str]:
 
 
 def named_groups(messages: Iterable[Any]) -> dict[str, list[int]]:
-    """Return the process groups that metadata of PyTorch tell of; one without ranks has all."""
+    """Return the process groups that metadata of PyTorch tell of; one without ranks has all.
+
+    How many these are is in metadata of newer releases only: else there are no ranks.
+    """
     groups: dict[str, list[int]] = {}
     for message in messages:
         if message.type != METADATA or '"pg_name"' not in message.inputs.values:
             continue
         try:  # a list of one text, as Python prints it: ['[{"pg_name": ...}]']
             for each in json.loads(message.inputs.values[2:-2]):
-                groups[str(each["pg_name"])] = [int(rank) for rank in each["ranks"]]
+                ranks = each["ranks"] or range(min(int(each.get("group_size", 0)), MOST_RANKS + 1))
+                groups[str(each["pg_name"])] = [int(rank) for rank in ranks]
         except (ValueError, LookupError, TypeError, RecursionError):
             continue  # other tools' metadata: a group that is called and unknown is refused
     return groups
@@ -265,6 +273,7 @@ class _Reader:
             time_ps = round(operations / self._flops * PS_PER_S) if self._flops else 0
         if message.type in (LOAD, STORE):
             stream = MEMORY_STREAM
+            self._passed.loads += not time_ps and bool(attributes.get("tensor_size"))
         elif _is_on_host(attributes):
             stream = CPU_STREAM
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from ringleaf.hosts.workload.formats.chakra_reading import (
 )
 from ringleaf.hosts.workload.formats.framing import read_bytes
 from ringleaf.hosts.workload.formats.goal import read_goal, write_goal
-from ringleaf.hosts.workload.graph import Graph, check_ranks
+from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, check_ranks
 from ringleaf.hosts.workload.replay import NodeTimes
 
 GOAL, CHAKRA = FORMATS = ("goal", "chakra")
@@ -94,7 +94,8 @@ def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
     paths = find_ranks(pattern)
     name = without_packing(pattern.name.partition(".*")[0]).removesuffix(SUFFIX)
     messages = [read_messages(path) for path in paths]
-    named = _groups_in(paths, messages) | _read_groups(pattern, name, groups, len(paths))
+    named: dict[str, Sequence[int]] = {**_read_groups(pattern, name, groups, len(paths))}
+    named = _groups_in(paths, messages, named) | named
     known = chakra.groups_of(named, len(paths))
     places = {group.name: place for place, group in enumerate(known)}
     passed = Passed()
@@ -105,14 +106,25 @@ def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
     used = {node.group for work in ranks for node in work.nodes}
     if places[chakra.EVERYBODY] not in used and chakra.EVERYBODY not in named:
         known = known[:-1]
-    return Graph(name, ranks, known, passed.notes())
+    return Graph(name, ranks, known, (*passed.notes(), *_alone(ranks)))
+
+
+def _alone(ranks: Sequence[RankWork]) -> Iterator[str]:
+    """Yield a line on collectives of a trace of one rank, which send nothing."""
+    calls = sum(node.kind is NodeKind.COLLECTIVE for work in ranks for node in work.nodes)
+    if len(ranks) == 1 and calls:
+        what = format_count(calls, "collective")
+        yield f"{what} of one rank alone, which sends nothing: give the files of all ranks"
 
 
 def _groups_in(
-    paths: Sequence[Path], messages: Sequence[Sequence[Any]]
+    paths: Sequence[Path], messages: Sequence[Sequence[Any]], known: Collection[str]
 ) -> dict[str, Sequence[int]]:
-    """Return the groups that files tell of and call, on which all must agree."""
-    called = {name for own in messages for name in called_groups(own)}
+    """Return the groups that files tell of and call, on which all must agree.
+
+    Those that are known count as they are.
+    """
+    called = {name for own in messages for name in called_groups(own)}.difference(known)
     groups: dict[str, Sequence[int]] = {}
     for path, own in zip(paths, messages, strict=True):
         for name, ranks in named_groups(own).items():
@@ -123,6 +135,11 @@ def _groups_in(
                 raise ConfigError(
                     f"{path}: group {name!r} must have the same ranks in all files, got "
                     f"{[*members][:8]}; give a file of groups"
+                )
+            if max(members) >= len(paths):
+                raise ConfigError(
+                    f"{path}: group {name!r} has rank {max(members)}, got "
+                    f"{format_count(len(paths), 'file')}; give the files of all ranks"
                 )
     return groups
 

@@ -59,6 +59,7 @@ HOST_CALL = node(1, chakra.COLLECTIVE, 85, is_cpu_op=True)
 KERNEL = node(
     2, chakra.COLLECTIVE, 28, data_deps=[1], is_cpu_op=False, comm_type=0, comm_size=65536
 )
+KERNEL_ALONE = node(2, chakra.COLLECTIVE, is_cpu_op=False, comm_type=0, comm_size=65536)
 
 
 def test_the_host_s_call_of_a_collective_is_a_computation(tmp_path: Path) -> None:
@@ -187,6 +188,39 @@ def test_groups_are_those_that_pytorch_tells_of(tmp_path: Path) -> None:
     assert known == {"0": (0, 1, 2, 3), "3": (0, 2), "world": (0, 1, 2, 3)}
     called = [found.groups[work.nodes[-1].group].name for work in found.ranks]
     assert called == ["3", "0", "3", "world"]
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        {"pg_name": "7", "ranks": [], "group_size": 4},
+        {"pg_name": "7", "ranks": [0, 1, 2, 3]},
+        {"pg_name": "7", "ranks": ["0", "3"], "group_size": 2},
+        {"pg_name": "7", "ranks": [], "group_size": 10**15},
+    ],
+)
+def test_ranks_whose_files_are_missing_are_named(tmp_path: Path, group: dict[str, Any]) -> None:
+    """A collective of four ranks must not become one of two, unless a file of groups says so."""
+    data = trace(group_node(1, group), call_of("7"))
+
+    with pytest.raises(
+        ConfigError, match=r"t\.0\.et: group '7' has rank \d+, got 2 files; give the"
+    ):
+        read(tmp_path, data, data)
+    (tmp_path / "comm_group.json").write_text('{"7": [0, 1]}')
+    assert read(tmp_path, data, data).groups == (CallGroup("7", (0, 1)),)
+
+
+def test_collectives_of_one_rank_and_loads_that_take_no_time_are_named(tmp_path: Path) -> None:
+    load, store = (
+        node(3, chakra.LOAD, tensor_size=1 << 20, is_cpu_op=False),
+        node(4, chakra.STORE, 5, tensor_size=1 << 20, is_cpu_op=False),
+    )
+
+    assert read(tmp_path, trace(KERNEL_ALONE, load, store)).notes == (
+        "1 loads and stores without a duration take no time, whatever their size",
+        "1 collective of one rank alone, which sends nothing: give the files of all ranks",
+    )
 
 
 def test_a_file_of_groups_counts_more_than_metadata(tmp_path: Path) -> None:
