@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -326,7 +327,11 @@ def test_an_order_by_messages_is_no_race() -> None:
         ),
         (PAIR.replace('ngpus="2"', 'ngpus="3"'), "ngpus must be the number of <gpu>, 2, got 3"),
         (PAIR.replace('ngpus="2"', 'ngpus="99999"'), "line 1: ngpus must be 1 to 4096, got 99999"),
-        (PAIR.replace('gpu id="1"', 'gpu id="7"'), "line 8: gpu id must be 1, the next, got 7"),
+        (
+            PAIR.replace('gpu id="1"', 'gpu id="7"'),
+            "line 8: ids of <gpu> must be 0 to 1, each once, got 7",
+        ),
+        (PAIR.replace('gpu id="1"', 'gpu id="0"'), "line 8: ids .* got 0 and no 1"),
         (PAIR.replace('s="1"', 's="4"'), "line 5: step must be 1, the next, got 4"),
         (
             PAIR.replace('send="1"', 'send="0"'),
@@ -577,6 +582,14 @@ def test_a_copy_brings_a_rank_s_own_chunk() -> None:
 def test_wrong_copies_are_refused(text: str, message: str) -> None:
     with pytest.raises(ScheduleError, match=message):
         load(text)
+
+
+def test_ranks_may_come_in_any_order_and_collectives_in_capitals() -> None:
+    """Programs that were sorted by text have rank 10 before rank 2: ids say which rank it is."""
+    first, second = re.findall(r"<gpu.*?</gpu>", PAIR, re.DOTALL)
+    turned = PAIR.replace(first, "?").replace(second, first).replace("?", second)
+
+    assert rows_of(load(turned.replace("allreduce", "AllReduce"))) == rows_of(load(PAIR))
 
 
 def test_attributes_without_effect_are_named_once() -> None:

@@ -44,6 +44,7 @@ def parse(text: str, where: str) -> MscclProgram:
         what = expat.ErrorString(error.code)
         raise ScheduleError(f"{where}: line {error.lineno}: not XML: {what}") from None
     assert reader.program is not None  # no root would not be XML
+    reader.program.gpus.sort(key=lambda gpu: gpu.id)
     _check(reader.program, reader.ngpus)
     return reader.program
 
@@ -88,7 +89,7 @@ class _Reader:
         self.program = MscclProgram(
             self.where,
             _shown(attributes.text("name", "program")),
-            attributes.text("coll"),
+            attributes.text("coll").lower(),
             attributes.number("inplace", 0, 1, default=0) == 1,
             attributes.number("nchunksperloop", 1, MOST_CELLS),
         )
@@ -106,11 +107,9 @@ class _Reader:
         self.program.gpus[-1].copies.append((source, target, line))
 
     def gpu(self, attributes: _Attributes) -> None:
-        """Begin a rank; ranks must come in their order."""
+        """Begin a rank; ranks may come in any order."""
         assert self.program is not None
         rank = attributes.number("id", 0, MOST_RANKS)
-        if rank != len(self.program.gpus):
-            raise self._error(f"gpu id must be {len(self.program.gpus)}, the next, got {rank}")
         sizes = {
             each: attributes.number(f"{each}_chunks", 0, MOST_CELLS, default=0) for each in BUFFERS
         }
@@ -253,7 +252,12 @@ def _check(program: MscclProgram, ngpus: int) -> None:
         raise ScheduleError(
             f"{program.where}: ngpus must be the number of <gpu>, {program.ranks}, got {ngpus}"
         )
-    for gpu in program.gpus:
+    for rank, gpu in enumerate(program.gpus):
+        if gpu.id != rank:
+            raise ScheduleError(
+                f"{program.where}: line {gpu.line}: ids of <gpu> must be 0 to {ngpus - 1}, each "
+                f"once, got {gpu.id} and no {rank}"
+            )
         ends: dict[tuple[str, int, int], int] = {}
         for block in gpu.blocks.values():
             at = f"{program.where}: line {block.line}: rank {gpu.id}, thread block {block.id}"
