@@ -25,6 +25,9 @@ from ringleaf.errors import ConfigError, choose
 MODELS = PACKAGE / "hosts" / "training" / "models"
 DTYPE_BYTES = {"float32": 4, "int32": 4}
 
+_KEYS = ("name", "source", "dtype", "layers")
+_LAYER_KEYS = ("name", "elements", "forward", "backward", "weights")
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -106,6 +109,8 @@ def read_model(path: Path) -> Model:
     data = read_yaml(path, "model")
     if not isinstance(data, dict) or not isinstance(data.get("layers"), list):
         raise ConfigError(f"{where}: must be a mapping with a list 'layers', got {_kind(data)}")
+    for key in data:
+        choose(where, "key", str(key), _KEYS)
     layers = tuple(_layer(f"{where}: layer {i}", row) for i, row in enumerate(data["layers"]))
     if not sum(layer.elements for layer in layers):
         raise ConfigError(
@@ -122,8 +127,10 @@ def _kind(data: Any) -> str:
 def _layer(where: str, row: Any) -> Layer:
     if not isinstance(row, dict) or not {"elements", "forward", "backward"} <= set(row):
         raise ConfigError(f"{where}: must have elements, forward and backward, got {row!r}")
+    for key in row:
+        choose(where, "key", str(key), _LAYER_KEYS)
     elements = row["elements"]
-    if not isinstance(elements, int) or elements < 0:
+    if type(elements) is not int or elements < 0:
         raise ConfigError(f"{where}: elements must be a whole number >= 0, got {elements!r}")
     backward_ps = parse_time(str(row["backward"]), f"{where}: backward")
     weights_ps = parse_time(str(row["weights"]), f"{where}: weights") if "weights" in row else None

@@ -162,6 +162,16 @@ def test_model_files(tmp_path: Path) -> None:
             "weights must take no longer than backward, got '2us'",
         ),
         ("layers: [", "not YAML"),
+        (
+            "layers: [{elements: 1, forward: 1us, backward: 2us, weigths: 1us}]",
+            "layer 0: unknown key, got 'weigths'; did you mean 'weights'",
+        ),
+        ("layers: [{elements: 1, forward: 1us, backward: 1us, count: 12}]", "key, got 'count'"),
+        (
+            "batch: 32\nlayers: [{elements: 1, forward: 1us, backward: 1us}]",
+            r"model.yaml: unknown key, got 'batch'; valid: name, source, dtype, layers",
+        ),
+        ("layers: [{elements: yes, forward: 1us, backward: 1us}]", "elements must be a whole"),
     ],
 )
 def test_what_is_wrong_with_a_model_file_is_said(tmp_path: Path, text: str, complaint: str) -> None:
