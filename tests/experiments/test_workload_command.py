@@ -50,6 +50,21 @@ perceptron = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 2))
 def empty():
     return nn.ReLU()
 
+class Positions(nn.Module):
+    """A small language model: its positions are a parameter of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.positions = nn.Parameter(torch.zeros(7, 8))
+        self.words = nn.Embedding(50, 8)
+        self.head = nn.Linear(8, 50)
+
+    def forward(self, tokens):
+        return self.head(self.words(tokens) + self.positions)
+
+def halves():
+    return nn.Linear(6, 5).half()
+
 def choosy(width):
     return nn.Linear(width, 1)
 
@@ -101,6 +116,12 @@ def test_shared_unused_and_frozen_parameters_are_counted_as_ddp_sends_them() -> 
     }
 
 
+@pytest.mark.parametrize("target", ["nets:Positions", "nets.py:Positions", "./nets.py:Positions"])
+def test_a_language_model_with_parameters_of_its_own_gets_words(target: str) -> None:
+    model = made(target, "--input", "7", "--runs", "1")
+    assert {layer.elements for layer in model.layers} == {7 * 8, 50 * 8, 8 * 50 + 50}
+
+
 def test_flops_by_a_rate_need_no_clock() -> None:
     """Dense layers: 2 x batch x inputs x outputs; backward the same for weights and for inputs."""
     model = made("nets:perceptron", "--batch", "1000", "--flops-rate", "1G")
@@ -128,6 +149,10 @@ def test_a_model_is_printed_if_no_file_is_named(folder: Path) -> None:
         (["nets:number"], "must give a torch module, got 3"),
         (["nets:choosy"], "must be callable without arguments, got TypeError"),
         (["nets:empty"], "must have parameters to train, got none"),
+        (
+            ["nets:halves"],
+            "parameters must be float32, got torch.float16; convert them by .float()",
+        ),
         (["nets:convolutions"], "input can't be told from the first layer, got Conv2d"),
         (["nets:convolutions", "--input", "big"], "must be a sample's shape, got 'big'"),
         (["nets:convolutions", "--input", "4,8,8"], "[1, 4, 8, 8] does not fit, got RuntimeError"),

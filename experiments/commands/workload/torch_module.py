@@ -22,12 +22,16 @@ BROKEN = (
 def find_module(target: str, where: str) -> nn.Module:
     """Return the module that `package.module:factory` names: a module, or a function making one.
 
+    The file's name, `package/module.py`, stands for its module.
+
     Raises:
         ConfigError: If it can't be imported or made, or is no module.
     """
     name, colon, attribute = target.partition(":")
     if not (name and colon and attribute):
         raise ConfigError(f"{where}: must be MODULE:FACTORY, got {target!r}; as mymodels:make_net")
+    if name.endswith(".py"):
+        name = name.removesuffix(".py").removeprefix("./").replace("/", ".")
     module = _import(name, where)
     for part in attribute.split("."):
         if not hasattr(module, part):
@@ -90,12 +94,23 @@ class Feed:
 def find_feed(module: nn.Module, shape: str | None, batch: int, where: str) -> Feed:
     """Return the feed of the module's first layer: word numbers for an embedding, else floats.
 
+    The first layer is the first module without others inside: models have positions and the like
+    as parameters of their own, around their layers.
+
     Raises:
-        ConfigError: If the shape is not valid, or isn't given and can't be told from the layer.
+        ConfigError: If the shape is not valid, or isn't given and can't be told from the layer, or
+            parameters are of a type that models don't have.
     """
     if batch < 1:
         raise ConfigError(f"{where}: batch must be at least 1, got {batch}")
-    first = next(part for part in module.modules() if any(True for _ in part.parameters(False)))
+    for parameter in module.parameters():
+        if parameter.requires_grad and parameter.dtype is not torch.float32:
+            raise ConfigError(
+                f"{where}: parameters must be float32, got {parameter.dtype}; convert them by "
+                ".float()"
+            )
+    parts = [part for part in module.modules() if any(True for _ in part.parameters(False))]
+    first = next((part for part in parts if not any(True for _ in part.children())), parts[0])
     words = first.num_embeddings if isinstance(first, nn.Embedding) else 0
     if shape is not None:
         return Feed(_shape(shape, where), batch, words)
