@@ -122,6 +122,9 @@ def _usage_complaint(error: Any, typed: str) -> str:
     more = re.search(r"extra argument\S* \((\S+)", wrong)
     if more and os.path.exists(more[1].rstrip(")")):
         wrong += "; a pattern with * must be in quotes, or the shell makes many names of it"
+    params = error.ctx.command.params if error.ctx and wrong.startswith("no such option") else ()
+    if any(each.nargs < 0 and each.name == "script" for each in params):
+        wrong += "; the script's own options come behind --"
     return f"{where}: {wrong}; {command} --help shows what it takes"
 
 

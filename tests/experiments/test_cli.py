@@ -441,6 +441,13 @@ def test_no_file_is_called_dash(
     )
 
 
+def test_options_of_a_script_are_told_their_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.perform(["train", "train.py", "--ranks", "2", "--epochs", "3"]) == 2
+    assert "the script's own options come behind --; ringleaf train" in capsys.readouterr().err
+    assert cli.perform(["run", "--epochs", "3"]) == 2
+    assert "script" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "words",
     ["dissector", "topo export --format edgelist --topo leafspine,leaves=1,hosts=2"],

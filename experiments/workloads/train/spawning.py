@@ -6,14 +6,19 @@ function for its own rank in place of starting a process, and leaves out the oth
 
 What other ranks put into a queue never comes, so a rank that waits for it ends: rank 0 with a line,
 the others as if the script had ended. Workers of a pool are no ranks, and can't be: which rank one
-of them gets is for the pool to choose. A group that one of them makes is refused.
+of them gets is for the pool to choose. A group that one of them makes is refused. Ranks that are
+started as commands (`Popen` with RANK, or torchrun) would meet past the network: they are refused,
+too.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from multiprocessing.process import BaseProcess
 from multiprocessing.queues import Queue, SimpleQueue
 from queue import Empty
@@ -21,6 +26,11 @@ from typing import Any, NoReturn
 
 from ringleaf.core.units import format_count
 from ringleaf.experiments.workloads.train.register import current_link
+
+_OF_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT")
+"""Variables by which a command is told which rank it is."""
+
+_LAUNCHERS = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
 
 LONGEST_WAIT_S = 5.0
 """How long a rank waits for an item that it must have put into a queue itself."""
@@ -51,6 +61,43 @@ def adopt_spawned_ranks(rank: int, ranks: int) -> None:
         for name in ("spawn", "start_processes"):
             setattr(place, name, spawn)
     _adopt_processes(rank, ranks)
+    _refuse_commands(rank)
+
+
+def _refuse_commands(rank: int) -> None:
+    """End the script, with a line by rank 0, where it starts ranks as commands."""
+    usual = subprocess.Popen.__init__
+
+    @wraps(usual)
+    def init(self: Any, args: Any, *more: Any, **named: Any) -> None:
+        if what := starts_ranks(args, named.get("env"), os.environ):
+            self._child_created = False  # its end looks at this
+            raise SystemExit(
+                f"ringleaf: the script starts ranks as commands, got {what}: each rank is the "
+                "script itself; leave that out where RANK is set"
+                if rank == 0
+                else 1
+            )
+        usual(self, args, *more, **named)
+
+    subprocess.Popen.__init__ = init  # type: ignore[method-assign]
+
+
+def starts_ranks(args: Any, env: Mapping[str, str] | None, own: Mapping[str, str]) -> str:
+    """Return the sign that a command is a rank, or starts ranks; "" if it does not seem so.
+
+    Args:
+        args: The command, as `Popen` takes it.
+        env: Its environment; None: that of this process.
+        own: The environment of this process, a rank.
+    """
+    words = args.split() if isinstance(args, str) else args
+    names = [str(each) for each in words] if isinstance(words, list | tuple) else [str(words)]
+    for name in names:
+        if name in _LAUNCHERS or os.path.basename(name) == _LAUNCHERS[0]:
+            return name
+    others = [name for name in _OF_RANKS if env and env.get(name, own.get(name)) != own.get(name)]
+    return f"{others[0]}={env[others[0]]}" if env and others else ""
 
 
 def _adopt_processes(rank: int, ranks: int) -> None:

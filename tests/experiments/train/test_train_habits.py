@@ -19,7 +19,7 @@ from interrupting import heed_interrupts
 from ringleaf.experiments.workloads.train import spawning
 from ringleaf.experiments.workloads.train.launch import version_hint
 from ringleaf.experiments.workloads.train.on_cpu import hint
-from ringleaf.experiments.workloads.train.spawning import rank_of
+from ringleaf.experiments.workloads.train.spawning import rank_of, starts_ranks
 from ringleaf.experiments.workloads.train.wire import FOLDER
 
 STARTS = SCRIPTS / "starts_ranks.py"
@@ -54,6 +54,35 @@ def test_another_number_of_ranks_is_refused_in_a_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.count("the script starts 5 ranks itself, got --ranks 3; make both") == 1
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "what"), [("commands", "MASTER_PORT=29501"), ("torchrun", "torch.distributed.run")]
+)
+def test_ranks_that_are_commands_are_refused_in_a_line(how: str, what: str, tmp_path: Path) -> None:
+    """They would meet past the network, by PyTorch's own backend."""
+    done = train(tmp_path, STARTS, how, "29501", ranks=3)
+
+    assert done.returncode == 1
+    assert done.stderr.count(f"the script starts ranks as commands, got {what}: each rank") == 1
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "env", "what"),
+    [
+        (["nvidia-smi"], None, ""),
+        (["git", "log"], {"RANK": "1", "WORLD_SIZE": "4", "HOME": "/"}, ""),
+        (["python", "train.py"], {"RANK": "0", "WORLD_SIZE": "4"}, "RANK=0"),
+        (["python", "train.py"], {"LOCAL_RANK": "1"}, "LOCAL_RANK=1"),
+        ("/usr/bin/torchrun train.py", None, "/usr/bin/torchrun"),
+        (Path("ls"), {}, ""),
+    ],
+)
+def test_commands_that_start_ranks_are_known(
+    args: Any, env: dict[str, str] | None, what: str
+) -> None:
+    assert starts_ranks(args, env, {"RANK": "1", "WORLD_SIZE": "4"}) == what
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import subprocess
 import sys
 
 import torch
@@ -46,5 +47,11 @@ if __name__ == "__main__":
         by_processes(named=False)
     elif how == "named":
         by_processes(named=True)
+    elif how == "commands":
+        for rank in range(3):
+            more = {"RANK": str(rank), "WORLD_SIZE": "3", "MASTER_PORT": sys.argv[2]}
+            subprocess.Popen([sys.executable, __file__], env=os.environ | more)
+    elif how == "torchrun":
+        subprocess.run([sys.executable, "-m", "torch.distributed.run", __file__], check=True)
     elif how == "five":
         mp.spawn(run, args=(5,), nprocs=5)
