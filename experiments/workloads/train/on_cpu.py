@@ -6,6 +6,7 @@ all to `rank` or to `cuda`, set the device, and name it to DDP. There are as man
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
@@ -49,6 +50,52 @@ def keep_on_cpu(ranks: int) -> None:
         usual(self, module, **named | {"device_ids": None, "output_device": None})
 
     DistributedDataParallel.__init__ = init
+    _answer_for_accelerators(ranks)
+    _make_groups_without_devices()
+
+
+def _answer_for_accelerators(ranks: int) -> None:
+    """Have `torch.accelerator` mean the CPU, where scripts ask: PyTorch itself knows of none."""
+    import torch
+
+    usual = torch.accelerator.current_accelerator
+
+    @wraps(usual)
+    def current(*args: Any, **named: Any) -> Any:
+        asks = str(sys._getframe(1).f_globals.get("__name__"))
+        is_own = asks.partition(".")[0] == "torch"
+        return usual(*args, **named) if is_own else torch.device("cpu")
+
+    torch.accelerator.current_accelerator = current
+    torch.accelerator.device_count = lambda: ranks
+    torch.accelerator.current_device_index = lambda: 0
+    for name in ("set_device_index", "synchronize"):
+        setattr(torch.accelerator, name, lambda *_, **__: None)
+
+
+def _make_groups_without_devices() -> None:
+    """Have process groups made without the device that scripts name, and by MPI as by Gloo.
+
+    With MPI, the ranks would come from what has started them.
+    """
+    from torch import distributed
+    from torch.distributed import distributed_c10d
+
+    for name in ("init_process_group", "new_group"):
+        ours = _without_device(getattr(distributed_c10d, name))
+        for place in (distributed, distributed_c10d):
+            setattr(place, name, ours)
+
+
+def _without_device(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def make(*args: Any, **named: Any) -> Any:
+        named.pop("device_id", None)
+        if named.get("backend") == "mpi":
+            named["backend"] = "gloo"
+        return function(*("gloo" if each == "mpi" else each for each in args), **named)
+
+    return make
 
 
 def _keep_defaults_on_cpu() -> None:

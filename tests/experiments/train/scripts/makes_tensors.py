@@ -1,5 +1,6 @@
 """Make tensors in PyTorch's other ways: by default devices, compiled, from files; then train."""
 
+import os
 import sys
 
 import torch
@@ -14,8 +15,13 @@ def scripted(x: torch.Tensor) -> torch.Tensor:
     return x + torch.ones(2) + torch.zeros_like(x)
 
 
-dist.init_process_group("gloo")
+dist.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
 rank = dist.get_rank()
+torch.accelerator.set_device_index(rank % torch.accelerator.device_count())
+assert torch.accelerator.current_accelerator() == torch.device("cpu")
+assert dist.get_world_size(dist.new_group(backend="mpi")) == 2
+dist.destroy_process_group()
+dist.init_process_group("mpi")
 with torch.device("meta"):
     assert nn.Linear(2, 2).weight.is_meta
     assert torch.zeros(3).is_meta
