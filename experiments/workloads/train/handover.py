@@ -171,11 +171,15 @@ def _nothing() -> None:
 
 
 def _copy_in(buffer: np.ndarray[Any, Any], tensors: Tensors) -> None:
+    """Copy tensors to shared memory.
+
+    Their own `numpy()` would do, but for ever forbid that their storage is resized, as FSDP does.
+    """
     at = 0
     for each in tensors:
-        data = _bytes(each.detach().contiguous())
-        buffer[at : at + data.size] = data
-        at += data.size
+        data = each.detach().contiguous().reshape(-1).view(torch.uint8)
+        torch.from_numpy(buffer[at : at + data.numel()]).copy_(data)
+        at += data.numel()
 
 
 def _copy_out(buffer: np.ndarray[Any, Any], tensors: Tensors) -> None:
@@ -190,8 +194,3 @@ def _copy_out(buffer: np.ndarray[Any, Any], tensors: Tensors) -> None:
             else:
                 each.detach().copy_(part.clone().view(each.dtype).view(each.shape))
             at += size
-
-
-def _bytes(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    array: np.ndarray[Any, Any] = tensor.reshape(-1).view(torch.uint8).numpy()
-    return array

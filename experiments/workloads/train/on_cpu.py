@@ -42,7 +42,7 @@ def keep_on_cpu(ranks: int) -> None:
     for name in _NOTHING:
         setattr(torch.cuda, name, lambda *_, **__: None)
     torch.cuda.current_device = lambda: 0
-    torch.cuda.device_count = lambda: ranks
+    torch.cuda.device_count = _for_scripts(torch.cuda.device_count, ranks)
     usual = DistributedDataParallel.__init__
 
     @wraps(usual)
@@ -55,32 +55,51 @@ def keep_on_cpu(ranks: int) -> None:
 
 
 def _answer_for_accelerators(ranks: int) -> None:
-    """Have `torch.accelerator` mean the CPU, where scripts ask: PyTorch itself knows of none."""
+    """Have `torch.accelerator` mean the CPU."""
     import torch
 
-    usual = torch.accelerator.current_accelerator
-
-    @wraps(usual)
-    def current(*args: Any, **named: Any) -> Any:
-        asks = str(sys._getframe(1).f_globals.get("__name__"))
-        is_own = asks.partition(".")[0] == "torch"
-        return usual(*args, **named) if is_own else torch.device("cpu")
-
-    torch.accelerator.current_accelerator = current
-    torch.accelerator.device_count = lambda: ranks
+    answers = {"current_accelerator": torch.device("cpu"), "device_count": ranks}
+    for name, answer in answers.items():
+        setattr(torch.accelerator, name, _for_scripts(getattr(torch.accelerator, name), answer))
     torch.accelerator.current_device_index = lambda: 0
     for name in ("set_device_index", "synchronize"):
         setattr(torch.accelerator, name, lambda *_, **__: None)
 
 
-def _make_groups_without_devices() -> None:
-    """Have process groups made without the device that scripts name, and by MPI as by Gloo.
+def _for_scripts(function: Callable[..., Any], answer: Any) -> Callable[..., Any]:
+    """Return a function that has an answer for scripts, and the usual one for PyTorch itself.
 
-    With MPI, the ranks would come from what has started them.
+    PyTorch would use devices of CUDA where it hears of any, as `torch.random.fork_rng` does.
     """
+
+    @wraps(function)
+    def answering(*args: Any, **named: Any) -> Any:
+        asks = str(sys._getframe(1).f_globals.get("__name__"))
+        return function(*args, **named) if asks.partition(".")[0] == "torch" else answer
+
+    return answering
+
+
+def _make_groups_without_devices() -> None:
+    """Have process groups made without the device that scripts name, and meshes of the CPU.
+
+    Groups by MPI are made as by Gloo: their ranks would come from the program that starts them.
+    """
+    import torch
     from torch import distributed
     from torch.distributed import distributed_c10d
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.fsdp import FullyShardedDataParallel, _init_utils
 
+    DeviceMesh.__init__ = _moved(DeviceMesh.__init__, keyword="device_type")
+    _init_utils._check_module_states_for_sync_module_states = lambda *_: None
+    usual = FullyShardedDataParallel.__init__
+
+    @wraps(usual)
+    def init(self: Any, *args: Any, **named: Any) -> None:
+        usual(self, *args, **named | {"device_id": torch.device("cpu")})
+
+    FullyShardedDataParallel.__init__ = init
     for name in ("init_process_group", "new_group"):
         ours = _without_device(getattr(distributed_c10d, name))
         for place in (distributed, distributed_c10d):

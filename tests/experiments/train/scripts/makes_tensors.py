@@ -2,10 +2,13 @@
 
 import os
 import sys
+from copy import deepcopy
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer  # compiles when it is imported
 from torch.nn.parallel import DistributedDataParallel
 
@@ -32,7 +35,26 @@ made = [torch.rand(2), torch.normal(0.0, 1.0, (2,), device="cuda"), torch.ones(2
 torch.set_default_device(None)
 made += [made[0].new_zeros(2, device="cuda"), torch.hann_window(2, device=f"cuda:{rank}")]
 assert all(each.device.type == "cpu" for each in made)
+with torch.random.fork_rng():
+    torch.manual_seed(rank)
 assert scripted(torch.tensor([1.0, 2.0])).tolist() == [2.0, 3.0]
+
+mesh = init_device_mesh("cuda", (2,))
+assert mesh.device_type == "cpu"
+with torch.device("meta"):
+    halves = fully_shard(nn.Linear(2, 2), mesh=mesh)
+halves.to_empty(device="cuda")
+nn.init.ones_(halves.weight)
+assert halves.weight.full_tensor().tolist() == [[1.0, 1.0], [1.0, 1.0]]
+whole = nn.Linear(2, 2, bias=False).cuda()
+nn.init.constant_(whole.weight, rank)
+low = MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16)
+devices = {"device_id": torch.cuda.current_device(), "sync_module_states": True}
+for named in (devices, {}):
+    model = FullyShardedDataParallel(whole, mixed_precision=low, **named)
+    assert model(torch.ones(1, 2, device="cuda")).tolist() == [[0.0, 0.0]]
+    with FullyShardedDataParallel.summon_full_params(model):
+        whole = deepcopy(model.module)
 
 name = f"{sys.argv[1]}/{rank}.pt"
 torch.save(torch.arange(2), name)
