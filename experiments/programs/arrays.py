@@ -29,7 +29,8 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.entries import Entries
 from ringleaf.experiments.programs.matching import of_name
 from ringleaf.experiments.programs.words import check_encodes, check_form, numbers
-from ringleaf.switches.stf.commands import PER_MICROSECOND, read_rates
+from ringleaf.switches.engine.updates import PER_MICROSECOND
+from ringleaf.switches.stf.commands import read_rates
 
 _MOST_OFF = 0.01  # that a rate may be from what it is said to be
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine.shapes import TableShape
 from ringleaf.switches.engine.updates import (
+    PER_MICROSECOND,
     CloneUpdate,
     CounterUpdate,
     GroupUpdate,
@@ -27,7 +28,6 @@ from ringleaf.switches.engine.updates import (
     Update,
 )
 from ringleaf.switches.program import Program
-from ringleaf.switches.stf.commands import PER_MICROSECOND
 
 CLONES = 1 << 15  # the multicast group of clone session 0, as P4Runtime's server numbers them
 

@@ -14,6 +14,8 @@ INSERT, MODIFY, DELETE = "insert", "modify", "delete"
 Match = tuple[tuple[int, int], ...]
 """Per key (value, mask); for a range key (low, high)."""
 
+PER_MICROSECOND = 1_000_000  # BMv2's meters count per microsecond, ours per second
+
 
 @dataclass(frozen=True, slots=True)
 class MeterRates:

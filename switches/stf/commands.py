@@ -15,6 +15,7 @@ from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
     MODIFY,
+    PER_MICROSECOND,
     CloneUpdate,
     CounterUpdate,
     GroupUpdate,
@@ -27,8 +28,6 @@ from ringleaf.switches.source import MeterArray
 from ringleaf.switches.stf.names import find_name
 from ringleaf.switches.stf.statements import Command
 from ringleaf.switches.switch import Switch
-
-PER_MICROSECOND = 1_000_000  # BMv2's meters count per microsecond, ours per second
 
 
 @dataclass(slots=True)
