@@ -16,8 +16,8 @@ from ringleaf.networks.traces.pcap_write import NS_PER_S
 
 MAGIC = 0x0A0D0D0A  # the type of a section header block, which reads the same both ways
 INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 1, 2, 3, 6
-TIME_RESOLUTION, FCS_LENGTH, TIME_OFFSET = 9, 13, 14  # options if_tsresol, if_fcslen, and
-# if_tsoffset, in seconds
+TIME_RESOLUTION, FCS_LENGTH, TIME_OFFSET = 9, 13, 14
+"""Options of interfaces: if_tsresol, if_fcslen, and if_tsoffset, in seconds."""
 FLAGS = 2  # the option epb_flags of a packet
 MICROSECONDS = 6  # its default, as a power of ten
 _BYTE_ORDER = {0x1A2B3C4D: "<", 0x4D3C2B1A: ">"}  # as little-endian reads it

@@ -379,6 +379,16 @@ def test_speeds_of_pci_may_be_written_otherwise(tmp_path: Path, speed: str, gbps
     assert notes(topo) == ()
 
 
+@pytest.mark.parametrize(("width", "lanes"), [("255", 16), ("0", 16), ("", 16), ("32", 32)])
+def test_lanes_that_nobody_knows_are_sixteen(tmp_path: Path, width: str, lanes: int) -> None:
+    """Linux says 255 in guests; GPUs of 1.5 Tbit/s came of it."""
+    parts = nvidia(0, bus="0000:0a:00.0") + nvidia(1, bus="0000:1a:00.0")
+    topo = write(tmp_path, cpu(parts.replace('link_width="16"', f'link_width="{width}"')))
+    assert set(rates(build(topo)).values()) == {12.0 * lanes}
+    said = "2 PCI links of more lanes than there may be: 16, as where none are known"
+    assert (said in notes(topo)) == (width == "255")
+
+
 def test_rates_that_a_file_does_not_tell_are_named(tmp_path: Path) -> None:
     """Azure's NC A100 v4 has link_speed="": NCCL takes 8 GT/s, and 5 TB/s between unknown CPUs."""
     gpus = [nvidia(i, sm="").replace("16 GT/s", speed) for i, speed in ((0, ""), (1, "Unknown"))]

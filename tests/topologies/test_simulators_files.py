@@ -58,6 +58,15 @@ def test_a_ring_of_astra_sim(tmp_path: Path) -> None:
     assert graph.graph["routing"] == "dimension_order"
 
 
+def test_one_dimension_of_astra_sim_may_be_without_lists(tmp_path: Path) -> None:
+    text = "topology: Ring\nnpus_count: 4\nbandwidth: 50\nlatency: 500\n"
+    graph = build(write(tmp_path, text, "n.yml"))
+    assert joined(graph) == {frozenset((f"s{i}", f"s{(i + 1) % 4}")): (400, 500) for i in range(4)}
+    for mixed in (text.replace("50\n", "[ 50 ]\n"), text.replace("Ring", "[ Ring ]")):
+        with pytest.raises(RingleafError, match="must be a list with an entry for each dimension"):
+            build(write(tmp_path, mixed, "n.yml"))
+
+
 def test_npus_are_numbered_in_the_first_dimension_first(tmp_path: Path) -> None:
     """As the first input of ASTRA-sim's network with three dimensions, but smaller."""
     text = astra("Ring, FullyConnected, Switch", "2, 3, 2", "200, 100, 12.5", "50, 500, 2000")

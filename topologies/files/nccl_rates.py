@@ -17,6 +17,8 @@ PCILINK_MBPS = 40_000_000
 _LANE_MBPS = {2500: 1500, 5000: 3000, 8000: 6000, 16000: 12000, 32000: 24000, 64000: 48000}
 """The rate of a lane by megatransfers per second."""
 _OTHER_LANE_MBPS = 6000
+MOST_LANES, _OTHER_LANES = 32, 16
+"""PCI Express has no more lanes; Linux says 255 where a link's width is not known."""
 _NVLINK_MBPS = (
     *((100, 320_800), (90, 164_800), (86, 96_000)),
     *((80, 160_000), (70, 160_000), (60, 144_000)),
@@ -67,9 +69,15 @@ def lane_mbps(attributes: Mapping[str, str]) -> int | None:
     return _LANE_MBPS.get(round(float(match[1]) * (1000 if match[2] in "Gg" else 1)))
 
 
+def pci_lanes(attributes: Mapping[str, str], where: str) -> int | None:
+    """Return the lanes of a PCI device's link; None: they are not known, as in guests."""
+    lanes = whole(attributes, "link_width", 0, where)
+    return lanes if 0 < lanes <= MOST_LANES else None
+
+
 def pci_mbps(attributes: Mapping[str, str], where: str) -> int:
     """Return the rate of a PCI device's link upwards."""
-    lanes = whole(attributes, "link_width", 0, where) or 16
+    lanes = pci_lanes(attributes, where) or _OTHER_LANES
     return lanes * (lane_mbps(attributes) or _OTHER_LANE_MBPS)
 
 

@@ -5,7 +5,8 @@
     2,1,1MiB,10us
 
 Ranks are counted from 0; sizes and times have units, as options have them. The columns may be in
-any order, and be separated by semicolons or tabs, as spreadsheets write tables.
+any order, and be separated by semicolons or tabs, as spreadsheets write tables. Lines that begin
+with `#` are comments.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import check_ranks
 
 COLUMNS = ("source", "target", "size", "start")
-
+_ALIASES = {"src": "source", "dst": "target", "destination": "target", "bytes": "size"}
+"""Other names of columns, such as those of tables of schedules."""
 
 OTHERS = {NS3_FLOWS: read_ns3_flows, HTSIM: read_htsim_flows}
 """The readers of other kinds of files, which are told by their contents."""
@@ -44,33 +46,50 @@ def read_flows(path: Path) -> FlowFile:
 
 def _read_csv(path: Path) -> list[TimedFlow]:
     """Return the flows of a CSV file with a header and the columns `COLUMNS`, in any order."""
-    lines = read_text(path).splitlines()
-    between = separator(lines[0] if lines else "")
-    reader = csv.DictReader(lines, strict=True, skipinitialspace=True, delimiter=between)
+    lines = [
+        "" if line.lstrip('"').startswith("#") else line for line in read_text(path).splitlines()
+    ]
+    between = separator(next((line for line in lines if line), ""))
+    reader = csv.reader(lines, strict=True, skipinitialspace=True, delimiter=between)
+    names: list[str] = []
     flows = []
     try:
-        reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
-        if sorted(reader.fieldnames or ()) != sorted(COLUMNS):
-            raise ConfigError(
-                f"{path}: line 1: must be {','.join(COLUMNS)}, got "
-                f"{','.join(reader.fieldnames or ())!r:.80}"
-            )
-        for row in reader:
-            flows.append(_read_row(f"{path}: line {reader.line_num}", row))
+        for cells in reader:
+            where = f"{path}: line {reader.line_num}"
+            texts = _without_end([each.strip() for each in cells])
+            if texts and names:
+                flows.append(_read_row(where, names, texts))
+            elif texts:
+                names = _read_header(where, texts)
     except csv.Error as error:
         raise ConfigError(f"{path}: line {reader.line_num}: {error}") from error
+    if not names:
+        _read_header(f"{path}: line 1", [])
     if not flows:
         raise ConfigError(f"{path}: must have a flow at least, got none")
     return flows
 
 
-def _read_row(where: str, row: dict[str, str | None]) -> TimedFlow:
-    texts = {name: row[name] or "" for name in COLUMNS}
-    if None in row or None in row.values():
+def _without_end(cells: list[str]) -> list[str]:
+    """Return the cells of a line without the empty ones after them, as spreadsheets write."""
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _read_header(where: str, cells: list[str]) -> list[str]:
+    names = [_ALIASES.get(each.lower(), each.lower()) for each in cells]
+    if sorted(names) != sorted(COLUMNS):
+        raise ConfigError(f"{where}: must be {','.join(COLUMNS)}, got {','.join(cells)!r:.80}")
+    return names
+
+
+def _read_row(where: str, names: list[str], cells: list[str]) -> TimedFlow:
+    if len(cells) != len(COLUMNS):
         raise ConfigError(
-            f"{where}: must have {format_count(len(COLUMNS), 'cell')}, got "
-            f"{list(row.values())!r:.80}"
+            f"{where}: must have {format_count(len(COLUMNS), 'cell')}, got {cells!r:.80}"
         )
+    texts = dict(zip(names, cells, strict=True))
     source, target = (_read_rank(f"{where}: {name}", texts[name]) for name in COLUMNS[:2])
     if source == target:
         raise ConfigError(f"{where}: target must be another rank than source, got {target}")

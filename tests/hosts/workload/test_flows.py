@@ -152,6 +152,8 @@ def test_reads_a_file(tmp_path: Path) -> None:
         ("source,target,size,start\n0,1,1Mb,0\n", "line 2: size: must be in bytes"),
         ("source,target,size,start\n0,1,1,2 parsec\n", "line 2: start: unit must be"),
         ("source,target,size,start\n0,1,1\n", "line 2: must have 4 cells"),
+        ("# none\n\n", "line 1: must be source,target,size,start, got ''"),
+        ("# one\nsrc,source,size,start\n", "line 2: must be source,target,size,start, got 'src,s"),
         ("source,target,size,start\n0,1,1,0,9\n", "line 2: must have 4 cells"),
         ("source,target,size,start\n0,99999,1,0\n", "line 2: target: must have 1 to 4096 ranks"),
     ],
@@ -174,6 +176,9 @@ def test_one_rank_has_nobody_to_send_to() -> None:
         "source;target;size;start\n0;1;64KiB;1us\n",
         "start\tsize\tsource\ttarget\r\n1us\t64KiB\t0\t1\r\n",
         "\ufeffSource, Target, Size, Start\n0, 1, 64KiB, 1us\n",
+        "source,target,size,start,,\n0,1,64KiB,1us,,\n,,,,,\n",
+        '"# flows, of mine",,,\n\nsource;target;size;start\n# the only one\n0;1;64KiB;1us\n',
+        "src,dst,bytes,start\n0,1,65536,1us\n",
     ],
 )
 def test_spreadsheets_write_the_same_flows(tmp_path: Path, text: str) -> None:

@@ -42,7 +42,10 @@ def read(text: str, where: str) -> NetworkRows:
             f"{where}: must be an infrastructure with instances, or a network of ASTRA-sim with "
             f"{', '.join(NAMES)}, got neither"
         )
-    lists = {name: _list(data, name, where) for name in NAMES}
+    if all(isinstance(data.get(name), str) for name in NAMES):  # of one dimension
+        lists = {name: [data[name]] for name in NAMES}
+    else:
+        lists = {name: _list(data, name, where) for name in NAMES}
     shapes = [
         choose(f"{where}: topology", "shape", str(each), SHAPES) for each in lists["topology"]
     ]
@@ -103,7 +106,8 @@ def _groups(sizes: list[int], dimension: int) -> Iterator[list[int]]:
 
 def _list(data: Located, name: str, where: str) -> list[Any]:
     entries, dimensions = data.get(name), data[NAMES[0]]
-    if not isinstance(entries, list) or not entries or len(entries) != len(dimensions):
+    count = len(dimensions) if isinstance(dimensions, list) else 0
+    if not isinstance(entries, list) or not entries or len(entries) != count:
         raise ConfigError(
             f"{where}: {name}: must be a list with an entry for each dimension, got {entries!r:.60}"
         )

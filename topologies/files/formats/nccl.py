@@ -20,6 +20,7 @@ from ringleaf.topologies.files.attributes import HOST, SWITCH, read_way
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.markup import Element, read_xml
 from ringleaf.topologies.files.nccl_rates import (
+    MOST_LANES,
     OTHER_CPU_MBPS,
     PCILINK_MBPS,
     cpu_mbps,
@@ -218,6 +219,8 @@ class _Machine:
             self._link(PCI, name, parent, pci, pci_mbps(pci.attributes, self._place(pci)))
             if lane_mbps(pci.attributes) is None:
                 self.unsaid["link_speed"] += 1
+            if whole(pci.attributes, "link_width", 0, self._place(pci)) > MOST_LANES:
+                self.unsaid["link_width"] += 1
         for child in pci.all("pci"):
             self._add_pci(child, name, cpu, host)
         for child in pci.all("pcilink"):
@@ -348,6 +351,9 @@ class _Machine:
         if has_pci and (count := self.unsaid["link_speed"]):
             links = format_count(count, "PCI link")
             yield f"{links} without a known link_speed: 8 GT/s, as in NCCL"
+        if has_pci and (count := self.unsaid["link_width"]):
+            links = format_count(count, "PCI link")
+            yield f"{links} of more lanes than there may be: 16, as where none are known"
         if has_pci and self.unsaid["arch"]:
             rate = format_rate(OTHER_CPU_MBPS * 10**6)
             yield f"CPUs without a known arch and vendor: {rate} between them, as in NCCL"
