@@ -226,6 +226,9 @@ def test_a_compressed_file_is_what_it_holds(
         ("topology.conf", "# racks\nSwitchName=s0 Nodes=n[0-3]\n", "SLURM's topology; write each"),
         ("a.topo", 'vendid=0x2c9\nSwitch 36 "S-1"\n', "ibnetdiscover's list; write each link"),
         ("a.txt", "router 0 node 0 router 1 10\n", "BookSim's anynet; write each link"),
+        ("a.txt", "h1-eth0<->s1-eth1 (OK OK)\n", "links as Mininet prints them; write each"),
+        ("a.txt", "mininet> net\nh1 h1-eth0:s1-eth1\n", "links as Mininet prints them; write"),
+        ("a.json", '{"devices": [{"id": "of:1"}], "links": []}', "a network of ONOS; write each"),
         ("a.ned", "// x\npackage a.b;\nnetwork N {}", r"a network of OMNeT\+\+; write each link"),
         (
             "a.xml",
@@ -245,6 +248,8 @@ def test_files_of_others_are_named_and_what_to_do(
 
 def test_names_of_files_are_matched_in_linear_time() -> None:
     for text in ("#\n" * 100_000, "/**/" * 100_000, "//\n" * 100_000 + "x", "{" * 100_000):
+        assert not looks_like(text)
+    for text in ("h" * 200_000, "h h-eth1:" * 50_000, '{"devices":[' * 50_000):
         assert not looks_like(text)
 
 

@@ -297,6 +297,23 @@ def test_networkx_edge_lists_have_data(tmp_path: Path) -> None:
         assert [link(made, host, "s0").rate_bps // 10**9 for host in hosts(made)] == [10, 20]
 
 
+def test_networkx_edge_lists_may_have_numbers_of_numpy(tmp_path: Path) -> None:
+    """NetworkX writes what Python prints, which is no literal of NumPy's numbers."""
+    graph = nx.Graph([("a", "s"), ("b", "s")])
+    for name, value in (("a", "np.float64(25e9)"), ("b", "np.float64(nan)")):
+        graph.edges[name, "s"]["speed"] = value
+    text = "".join(
+        f"{a} {b} {{'key': np.int64(0), 'capacity': {data['speed']}, 'cost': inf}}\n"
+        for a, b, data in graph.edges(data=True)
+    )
+    (tmp_path / "n.edgelist").write_text(text)
+    made = build(str(tmp_path / "n.edgelist"), rate_bps=7)
+    assert [link(made, host, "s0").rate_bps for host in hosts(made)] == [25 * 10**9, 7]
+    (tmp_path / "n.edgelist").write_text("a s {'capacity': np.exp(abs(1))}\nb s {}\n")
+    with pytest.raises(ConfigError, match="line 1: must be data like"):
+        build(str(tmp_path / "n.edgelist"))
+
+
 def test_networkx_grids_have_lists_as_names(tmp_path: Path) -> None:
     graph = nx.grid_2d_graph(2, 2)
     (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))

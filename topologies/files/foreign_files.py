@@ -60,6 +60,15 @@ _MANY = (
         "the table of nvidia-smi topo -m; NCCL_TOPO_DUMP_FILE writes the topology",
     ),
     (r"(?m)^\s*(?:from|import) mininet\b", "a script of Mininet"),
+    (
+        r"\A\s*(?:mininet>[^\n]*\n\s*)?(?:[\w.]{1,40} )?"
+        r"[\w.]{1,40}-eth\d{1,5}(?:<->|:)[\w.]{1,40}-eth",
+        f"links as Mininet prints them; {_BY_HAND}",
+    ),
+    (
+        r'\A\s*\{(?=[\s\S]*"devices"\s*:\s*\[)[\s\S]*"(?:links|hosts)"\s*:\s*\[',
+        f"a network of ONOS; {_BY_HAND}",
+    ),
 )
 
 

@@ -69,12 +69,18 @@ def _without_data(content: str, where: str) -> tuple[str, dict[str, str]]:
     if match is None:
         return content, {}
     try:
-        data = ast.literal_eval(match[2][:LONGEST_DATA])
+        data = ast.literal_eval(_literal(match[2][:LONGEST_DATA]))
         return match[1], {str(name): as_text(value) for name, value in data.items()}
     except (ValueError, SyntaxError, TypeError, AttributeError, MemoryError, RecursionError) as e:
         raise ConfigError(
             f"{where}: must be data like {{'rate': '10G'}}, got {match[2]!r:.60}"
         ) from e
+
+
+def _literal(data: str) -> str:
+    """Return data with NumPy's numbers and those that are none as Python's literals."""
+    data = re.sub(r"\bnp\.\w{1,20}\(([^()]*)\)", r"\1", data)
+    return re.sub(r"(?<=: )(?:nan|-?inf)(?=[,}])", r"'\g<0>'", data)
 
 
 def _split(content: str, where: str) -> tuple[list[str], dict[str, str]]:
