@@ -14,6 +14,8 @@ from ringleaf.topologies.registry import build, notes
 ENDS = [("h0", "s0"), ("h0", "s1"), ("h1", "s0"), ("h1", "s1"), ("h2", "s0")]
 """Two hosts with two links, one with one link, and two switches."""
 
+FORWARDING = "2 hosts have several links, and may forward for others: h0, h1"
+
 STAR = [("h0", "s0"), ("h1", "s0"), ("h2", "s0")]
 
 
@@ -45,7 +47,7 @@ def test_roles_by_more_words(tmp_path: Path, name: str, host: object, switch: ob
     """Without a role, nodes with one link are hosts: here h2 alone."""
     topo = save(tmp_path / "n.json", {name: host}, {name: switch})
     assert len(hosts(build(topo))) == 3
-    assert notes(topo) == (f"roles of nodes are by {name}",)
+    assert notes(topo) == (f"roles of nodes are by {name}", FORWARDING)
 
 
 def test_an_attribute_that_names_hosts_goes_before_others(tmp_path: Path) -> None:
@@ -56,12 +58,16 @@ def test_an_attribute_that_names_hosts_goes_before_others(tmp_path: Path) -> Non
         {"class": "edge", "tier": "core", "type": "switch"},
     )
     assert len(hosts(build(topo))) == 3
-    assert notes(topo) == ("roles of nodes are by type", "not used: 'class', 'tier' of nodes")
+    assert notes(topo) == (
+        "roles of nodes are by type",
+        "not used: 'class', 'tier' of nodes",
+        FORWARDING,
+    )
 
 
 def test_flags_beside_the_one_that_counts_are_not_named(tmp_path: Path) -> None:
     topo = save(tmp_path / "n.json", {"isHost": True}, {"isSwitch": True})
-    assert notes(topo) == ("roles of nodes are by isHost",)
+    assert notes(topo) == ("roles of nodes are by isHost", FORWARDING)
 
 
 def test_tiers_and_ranks_of_tables_are_floats(tmp_path: Path) -> None:
@@ -140,3 +146,20 @@ def test_links_from_both_ends_in_all_formats(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
         made = build(str(tmp_path / name), rate_bps=5)
         assert [link(made, host, "s0").rate_bps for host in hosts(made)] == [5, 5], name
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("h0 role=host\nh1 role=host\nh0 s0\nh0 s1\nh1 s0\ns0 s1\n", True),
+        ("h0 role=server\nh1 role=host\nh0 s0\nh0 s1\nh1 s0\ns0 s1\n", False),
+        ("h0 role=host\nh1 role=host\nh2 role=host\nh0 h1\nh1 h2\nh2 h0\n", False),  # a torus
+    ],
+)
+def test_hosts_that_forward_are_named_unless_the_file_says_it(
+    tmp_path: Path, text: str, said: bool
+) -> None:
+    """Where packets may go through a server with two links, which few real ones would do."""
+    (tmp_path / "n.edges").write_text(text)
+    note = "1 host has several links, and may forward for others: h0"
+    assert notes(str(tmp_path / "n.edges")) == (note,) * said

@@ -150,6 +150,7 @@ SIMAI = """{nodes} 2 2 2 {links} A100
 3 7 100Gbps 0.0005ms 0
 6 7 400Gbps 0.0005ms 0
 """
+FORWARDING = "4 hosts have several links, and may forward for others: node0, node1, node2, node3"
 
 
 @pytest.mark.parametrize("name", ["n.topo", "n.txt", "Spectrum-X_4g_2gps_100Gbps_A100"])
@@ -166,7 +167,7 @@ def test_a_topology_of_simai_is_known_by_its_text(tmp_path: Path, name: str) -> 
         *("nvswitch", "nvswitch", "switch", "switch")
     ]
     assert [*routes(graph)["s0"]["h1"]] == [2]  # by the NVSwitch, which is its first link
-    assert notes(topo) == ()
+    assert notes(topo) == (FORWARDING,)
 
 
 def test_gpus_at_one_switch_still_take_their_nvswitch(tmp_path: Path) -> None:
@@ -198,6 +199,7 @@ def test_counts_that_are_not_those_of_the_file_are_told(tmp_path: Path) -> None:
     assert len(hosts(build(topo))) == 4
     assert notes(topo) == (
         "line 1 says 14 nodes and 16 links; links are read of 8 nodes, and 9 of them",
+        FORWARDING,
     )
 
 

@@ -9,6 +9,7 @@ from math import prod
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import (
+    HOST,
     LAYOUTS,
     OF_FILE,
     ROUTINGS,
@@ -63,7 +64,7 @@ def describe(rows: NetworkRows, source: str) -> Description:
         read_sizes(about["shape"], f"{place}: shape") if "shape" in about else (),
         choose(place, "layout", about["layout"], LAYOUTS) if "layout" in about else "",
         read_sizes(about["machine"], f"{place}: machine") if "machine" in about else (),
-        (*rows.notes, *notes, *_guess(rows, hosts)),
+        (*rows.notes, *notes, *_guess(rows, hosts), *_forwarding(rows, hosts, cables)),
     )
     _check_connected(description, where)
     _check_ports(description, where)
@@ -79,6 +80,29 @@ def _guess(rows: NetworkRows, hosts: Sequence[FileNode]) -> Iterator[str]:
         yield (
             f"no node has a role, so the {len(hosts)} with one link are hosts ({shown}{more}); "
             "hosts=each puts a host at every node"
+        )
+
+
+def _forwarding(
+    rows: NetworkRows, hosts: Sequence[FileNode], cables: Sequence[Cable]
+) -> Iterator[str]:
+    """Yield a note if hosts that are no servers by the file have links to several switches."""
+    role = {each.name: each.row.values.get("role") for each in rows.nodes}
+    names = {each.name for each in hosts}
+    beside = {
+        end for each in cables for end in (each.a, each.b) if each.a in names and each.b in names
+    }
+    shown = [
+        each.label
+        for each in hosts
+        if each.is_server and role[each.name] == HOST and each.name not in beside
+    ]
+    if shown:
+        some = ", ".join(shown[:MOST_SHOWN]) + ", ..." * (len(shown) > MOST_SHOWN)
+        verb = "has" if len(shown) == 1 else "have"
+        yield (
+            f"{format_count(len(shown), 'host')} {verb} several links, and may forward for others: "
+            f"{some}"
         )
 
 
