@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -70,8 +69,7 @@ def run_command(
 ) -> None:
     """Run collectives, training jobs or a workload; write a table, figures and a report."""
     cases = _cases(spec, typed)
-    parallel = parallel or os.cpu_count() or 1
-    if len(cases) == 1 and (parallel > 1 or on):
+    if len(cases) == 1 and (parallel != 1 or on):
         got = f"--on {on}" if on else f"--parallel {parallel}"
         raise ConfigError(f"run: only a spec with several runs can be shared out, got {got}")
     do(

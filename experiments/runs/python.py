@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from ringleaf.collectives.cost import Cost
 from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.file_names import in_home
 from ringleaf.core.tensors import Array
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
@@ -63,6 +64,7 @@ class Figure:
     """
 
     path: Path
+    _own: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
 
     def _repr_png_(self) -> bytes:
         return self.path.read_bytes()
@@ -73,7 +75,8 @@ class Result:
     """The results that a run or a sweep has left in its folder.
 
     Attributes:
-        folder: The run directory; if none was asked for, it is removed with this object.
+        folder: The run directory; if none was asked for, it is removed with this object and all
+            runs and figures of it.
         tensors: For a run with the caller's own tensors: each rank's tensor at the end, by
             algorithm and size in bytes; NumPy arrays where PyTorch is not installed.
     """
@@ -107,7 +110,7 @@ class Result:
             return [self]
         places = read_json(self.folder / PLAN)["runs"]
         folders = (self.folder / file_name(place) for place in places)
-        return [Result(folder) for folder in folders if (folder / SUMMARY).exists()]
+        return [Result(folder, _own=self._own) for folder in folders if (folder / SUMMARY).exists()]
 
     @property
     def wrong(self) -> int:
@@ -150,7 +153,7 @@ class Result:
         if (name or default) not in drawings:
             valid = ", ".join(sorted(drawings))
             raise ConfigError(f"figure: unknown name, got {name!r}; valid: {valid}")
-        return Figure(drawings[name or default])
+        return Figure(drawings[name or default], self._own)
 
     def _drawings(self) -> dict[str, Path]:
         paths = (*self.folder.glob("*.png"), *self.folder.glob("figures/*.png"))
@@ -231,7 +234,7 @@ def sweep(
         out: A folder for all runs; None: a temporary one that is removed with the result. Runs
             that an earlier call has finished there are kept, if it did not finish all.
         show: Print the tables row by row.
-        parallel: Number of processes.
+        parallel: Number of processes; 0: one for each core.
         on: The address of a Dask scheduler: `tls://host:8786`.
         tls_ca_file: The certificate of who vouches for the scheduler, its workers and this process.
         tls_cert: This process's certificate.
@@ -263,7 +266,7 @@ def load(folder: str | Path) -> Result:
     Raises:
         ConfigError: If the folder has no results.
     """
-    result = Result(Path(folder))
+    result = Result(Path(in_home(str(folder))))
     if not result.is_sweep:
         read_summary(result.folder)
     return result
@@ -276,6 +279,7 @@ def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
         if value is None:
             continue
         if name in ("topo", "algo"):
+            value = value.tolist() if hasattr(value, "tolist") else value
             values = value if isinstance(value, list | tuple) else [value]
             if not here and any(not isinstance(each, str | Path) for each in values):
                 raise ConfigError(
@@ -286,8 +290,22 @@ def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
             if name == "topo" and len(values) == 1:
                 named[name] = named[name][0]
         else:
-            named[name] = list(value) if isinstance(value, tuple | range) else value
+            named[name] = _plain(name, value)
     return list(expand(named))
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return an option's value, as a list if it has several: an array, a range, a generator.
+
+    Raises:
+        ConfigError: If it is a set, whose order is another in each process.
+    """
+    if isinstance(value, Set):
+        raise ConfigError(f"{name}: a set has no order, got {value!r:.80}; make it a list")
+    if hasattr(value, "tolist"):  # of NumPy, pandas, PyTorch
+        return value.tolist()
+    several = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
+    return [_plain(name, each) for each in value] if several else value
 
 
 def _name_of(member: Any) -> str:
@@ -355,6 +373,12 @@ def _shape(tensors: Sequence[torch.Tensor | Array], case: Mapping[str, Any]) -> 
     Raises:
         ConfigError: If they can't be the ranks' inputs, or conflict with other options.
     """
+    plain = next((each for each in tensors if not hasattr(each, "dtype")), None)
+    if plain is not None:
+        raise ConfigError(
+            f"tensors: must be PyTorch's or NumPy's, one for each rank, got {plain!r:.80}; make it "
+            "an array"
+        )
     kinds = {(tuple(each.shape), str(each.dtype).removeprefix("torch.")) for each in tensors}
     if len(kinds) != 1 or len(next(iter(kinds))[0]) != 1:
         raise ConfigError(f"tensors: must be of one type and shape (elements,), got {kinds}")
@@ -377,7 +401,9 @@ def _took_ps(row: Any) -> int:
 def _folder(out: str | Path | None) -> tuple[tempfile.TemporaryDirectory[str] | None, str]:
     """Return the owner of a temporary folder, None if one was asked for, and the folder."""
     if out is not None:
-        return None, str(out)
+        if not isinstance(out, str | Path):
+            raise ConfigError(f"out: must be a folder's name, got {out!r:.80}")
+        return None, in_home(str(out)) or "runs"
     own = tempfile.TemporaryDirectory(prefix="ringleaf-")
     return own, own.name
 

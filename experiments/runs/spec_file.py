@@ -21,10 +21,15 @@ from typing import Any
 
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.records.folder import SPEC
 from ringleaf.experiments.runs.request import kind_of, options_for
+from ringleaf.experiments.spec.network import LOOKS
 from ringleaf.experiments.spec.renamed import choose_option
 
 CASES = "cases"
+
+ALIKE = ("out", *LOOKS)
+"""Options that all runs of a sweep have alike: they change no results."""
 
 MOST_RUNS = 10_000
 
@@ -54,6 +59,8 @@ def read_cases(path: Path, typed: Mapping[str, str] | None = None) -> list[Case]
     for key in (key for each in (data, *cases) for key in each):
         choose_option(f"spec {path}", str(key), valid)
     whole = [data | case | dict(typed or {}) for case in cases]
+    for options in whole:
+        _check_lists(options, f"spec {path}: ")
     count = sum(map(_count, whole))
     if count > MOST_RUNS:
         raise ConfigError(f"spec {path}: at most {MOST_RUNS} runs, got {count}; split it")
@@ -61,6 +68,12 @@ def read_cases(path: Path, typed: Mapping[str, str] | None = None) -> list[Case]
     for case in (chosen for options in whole for chosen in expand(options)):
         if case not in distinct_cases:  # typed options may override those that cases differ by
             distinct_cases.append(case)
+    for name in swept(distinct_cases):
+        if name in ALIKE:
+            values = ", ".join(dict.fromkeys(case.get(name, "none") for case in distinct_cases))
+            raise ConfigError(
+                f"spec {path}: {name}: all runs of a sweep have one, got {values:.80}; give one"
+            )
     return distinct_cases
 
 
@@ -78,6 +91,11 @@ def _load(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"spec {path}: must be a mapping like 'topo: fattree', got {type(data).__name__}"
         )
+    if "schema_version" in data:
+        raise ConfigError(
+            f"spec {path}: must have options as typed, got what a run has recorded; take the "
+            f"{SPEC} beside it"
+        )
     return data
 
 
@@ -93,8 +111,21 @@ def _count(options: Mapping[str, Any]) -> int:
     return prod(len(v) for name, v in options.items() if isinstance(v, list) and name not in own)
 
 
+def _check_lists(options: Mapping[str, Any], where: str = "") -> None:
+    """Check that a list has a value: with none, it would ask for no run, or for the default."""
+    own = kind_of(options).key  # which has words of its own for it
+    empty = next((name for name, value in options.items() if value == [] and name != own), None)
+    if empty is not None:
+        raise ConfigError(f"{where}{empty}: must have a value, got []; leave it out, or name one")
+
+
 def expand(options: Mapping[str, Any]) -> Iterator[Case]:
-    """Yield options with a value each, for every combination of the listed ones."""
+    """Yield options with a value each, for every combination of the listed ones.
+
+    Raises:
+        ConfigError: If a list is empty.
+    """
+    _check_lists(options)
     kind = kind_of(options)
     own = _lists_of(options)
     choices = [

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.file_names import in_home
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.figures.sheet import in_column_of
 from ringleaf.experiments.records.config import (
@@ -81,7 +82,7 @@ def run(
 
 def folder_of(cases: Sequence[Case], name: str) -> Path:
     """Return the folder of a sweep: the one that its options name, or `runs/NAME`."""
-    return Path(cases[0].get("out") or Path("runs") / name)
+    return Path(in_home(str(cases[0].get("out") or Path("runs") / name)))
 
 
 def read_summaries(folder: Path) -> dict[str, Any]:

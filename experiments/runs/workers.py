@@ -7,10 +7,12 @@ is complete.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.isolated_run import Leavings
 from ringleaf.experiments.runs.machines import DaskScheduler, check_dask, run_there
 from ringleaf.experiments.runs.pool import run_here
@@ -21,17 +23,25 @@ class RunProcesses:
     """The processes that do the runs.
 
     Args:
-        processes: Number of processes on this machine, if no scheduler is named; 1: this one.
+        processes: Number of processes on this machine, if no scheduler is named; 1: this one; 0:
+            one for each core.
         scheduler: A Dask scheduler, whose workers do the runs.
 
     Raises:
-        ConfigError: If the scheduler is not encrypted and need be, or Dask is not installed.
+        ConfigError: If the number is none, the scheduler is not encrypted and need be, or Dask is
+            not installed.
     """
 
     processes: int = 1
     scheduler: DaskScheduler | None = None
 
     def __post_init__(self) -> None:
+        number: object = self.processes
+        if not isinstance(number, int) or number < 0:
+            raise ConfigError(
+                f"parallel: must be a whole number of processes, got {number!r}; 0 is one for each "
+                "core"
+            )
         if self.scheduler is not None:
             self.scheduler.check()
             check_dask()
@@ -39,7 +49,12 @@ class RunProcesses:
     @property
     def is_alone(self) -> bool:
         """Whether this process does all runs itself, one after the other."""
-        return self.processes == 1 and self.scheduler is None
+        return self.count == 1 and self.scheduler is None
+
+    @property
+    def count(self) -> int:
+        """The number of processes on this machine."""
+        return self.processes or os.cpu_count() or 1
 
 
 ALONE = RunProcesses()
@@ -57,4 +72,4 @@ def run_all(
     """
     if crew.scheduler is not None:
         return run_there(cases, crew.scheduler)
-    return run_here(cases, crew.processes)
+    return run_here(cases, crew.count)

@@ -7,7 +7,6 @@ Schema by which editors check it. Pydantic calls the parser, which refuses a tex
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from ringleaf.core.disciplines import parse_discipline
 from ringleaf.core.faults import NetworkFault, parse_faults
+from ringleaf.core.file_names import in_home
 from ringleaf.core.marking import Marking, parse_marking
 from ringleaf.core.pausing import Pausing, parse_pausing
 from ringleaf.core.plausible import link_delay, link_rate, parse_column, room
@@ -72,14 +72,13 @@ class ValueReader:
             if self.empty:
                 return None
             value = ""
-        if isinstance(value, list):
-            value = ",".join(map(str, value))
+        text = in_home(",".join(map(str, value)) if isinstance(value, list) else str(value))
         try:
-            return self.parse(str(value), where)
+            return self.parse(text, where)
         except ConfigError:
-            if not self.listed and self._are_several(str(value), where):
+            if not self.listed and self._are_several(text, where):
                 raise ConfigError(
-                    f"{where}: one run has one value, got {str(value)!r}; a spec file with a list "
+                    f"{where}: one run has one value, got {text!r}; a spec file with a list "
                     "makes a run of each, and so does ringleaf.sweep in Python"
                 ) from None
             raise
@@ -342,8 +341,6 @@ Ways = Annotated[tuple[tuple[str, ...], ...], ValueReader(_ways, _example("h3-s1
 AnyColumn = Annotated[
     float | None, ValueReader(parse_column, _example("3.3in"), empty=True)
 ]  # inches
-AnyPath = Annotated[
-    Path | None, ValueReader(lambda text, where: Path(os.path.expanduser(text)), empty=True)
-]  # shells leave the ~ of --out=~/runs
+AnyPath = Annotated[Path | None, ValueReader(lambda text, where: Path(text), empty=True)]
 AnyCount = Annotated[int | None, whole(1, empty=True)]
 Counts = Annotated[tuple[int, ...], _whole_numbers(1)]

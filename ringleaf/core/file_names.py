@@ -1,8 +1,9 @@
-"""Texts that are names of ours or of files: which of both they mean."""
+"""Texts that are names of ours or of files: which of both they mean, and where files are."""
 
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Collection, Container
 
 
@@ -21,3 +22,11 @@ def is_file_name(name: str, ours: Container[str], endings: Collection[str] = ())
         return False
     ending = os.path.splitext(name)[1].lower()
     return "/" in name or ending in endings or os.path.isfile(name)
+
+
+def in_home(text: str) -> str:
+    """Return a text whose files in `~/` are in the home folder, also behind `,` and `=`.
+
+    Shells leave it to others in `--out=~/runs`, and nobody else does it for a file of options.
+    """
+    return re.sub(r"(?:^|(?<=[,=])) *~(?=/)", lambda _: os.path.expanduser("~"), text)

@@ -17,6 +17,7 @@ from notices import without_notice
 from typed import ROOT, typed
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.file_names import in_home
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.estimates.estimate import hops
 from ringleaf.experiments.runs import drawing, perform
@@ -410,6 +411,18 @@ def test_commas_at_the_end_and_the_home_folder(
     options = {"topo": "fattree,k=4,", "size": "4K, 8K,", "out": "~/x"}
     spec = resolve(options)
     assert (spec.out, spec.sizes_bytes) == (tmp_path / "x", (4096, 8192))
+
+
+def test_files_that_options_name_may_be_in_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several with commas, and behind `s0=`, too; ~ within a name is a letter like others."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "net.edges").write_text("h0 s0 rate=100G\nh1 s0\n")
+    (tmp_path / "my.csv").write_text("step,src,dst,chunk,op\n0,0,1,0,copy\n")
+    spec = resolve({"topo": "~/net.edges", "algo": "ring, ~/my.csv", "size": "4K"})
+    assert (spec.topo, spec.algos) == (f"{tmp_path}/net.edges", ("ring", f"{tmp_path}/my.csv"))
+    assert in_home("s0=~/a.p4,s1=b~/c.p4, ~/d~") == f"s0={tmp_path}/a.p4,s1=b~/c.p4,{tmp_path}/d~"
 
 
 def test_spaces_may_stand_between_names_and_sizes(tmp_path: Path) -> None:

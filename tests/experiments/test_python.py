@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 
@@ -139,9 +140,48 @@ def test_a_result_nobody_asked_to_keep_is_removed() -> None:
     assert not folder.exists()
 
 
+def test_runs_and_figures_keep_what_they_need() -> None:
+    """Nobody holds the sweep, or the run, whose folder they are in."""
+    options = {"topo": RACK, "algo": "ring", "size": "1K"}
+    runs = ringleaf.sweep(**options, seed=(1, 2)).runs
+    assert [row.wrong for run in runs for row in run.rows] == [0, 0]
+    figure = ringleaf.run(**options).figure()
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_several_values_may_be_in_an_array_a_range_or_a_generator() -> None:
+    options = {"topo": RACK, "algo": np.array(["ring", "tree"])}
+    for sizes in (2 ** np.arange(10, 12), range(1024, 2049, 1024), (1024 << n for n in range(2))):
+        rows = ringleaf.run(**options, size=sizes).rows
+        assert [(row.algo, row.size_bytes) for row in rows] == [
+            ("ring", 1024),
+            ("tree", 1024),
+            ("ring", 2048),
+            ("tree", 2048),
+        ]
+    assert (
+        len(ringleaf.sweep(**options, size=np.int64(1024), loss=np.linspace(0, 0.5, 2)).runs) == 2
+    )
+
+
+def test_results_may_be_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    options = {"topo": RACK, "algo": "ring", "size": "1K"}
+    assert ringleaf.run(**options, out="~/run").folder == tmp_path / "run"
+    ringleaf.sweep(**options, seed=[1, 2], out="~/runs")
+    assert [len(ringleaf.load(name).rows) for name in ("~/run", "~/runs")] == [1, 2]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "runs"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"loss": []}, r"loss: must have a value, got \[\]; leave it out"),
+        ({"size": []}, r"size: must have a value, got \[\]"),
+        ({"size": {4096}}, r"size: a set has no order, got \{4096\}; make it a list"),
+        ({"out": ["a"]}, r"out: must be a folder's name, got \['a'\]"),
+        ({"tensors": [[1.0], [2.0]]}, r"tensors: must be PyTorch's or NumPy's, .* got \[1.0\]"),
         ({"loss": [0, "1%"]}, "one value each, got 2 combinations; ringleaf.sweep"),
         ({"topo": 7}, "topo must be a name, a family or a graph"),
         ({"tpoo": "fattree"}, "unknown option, got 'tpoo'; did you mean 'topo'"),

@@ -48,12 +48,26 @@ def test_lists_and_cases_multiply(tmp_path: Path) -> None:
     [
         ("cases: 3", "cases must be a list of mappings, got 3"),
         ("cases: []", r"cases must be a list of mappings, got \[\]"),
+        ("loss: []", r"spec .*: loss: must have a value, got \[\]; leave it out"),
+        ("size: []", r"size: must have a value, got \[\]"),
+        ("cases: [{loss: []}]", r"loss: must have a value, got \[\]"),
+        ("loss: [0, 1%]\nout: [a, b]", "out: all runs of a sweep have one, got a, b; give one"),
+        ("cases: [{seed: 1}, {seed: 2, figures: no}]", "figures: all .* got none, False; give one"),
+        ("schema_version: 1", "a run has recorded; take the spec.yaml beside it"),
         ("cases: [{host: 8}]", "unknown option, got 'host'; did you mean 'hosts'"),
     ],
 )
 def test_other_cases_are_refused(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         cases_of(tmp_path, text)
+
+
+def test_a_sweep_is_in_the_home_folder_if_its_spec_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    cases = cases_of(tmp_path, "seed: [1, 2]\nout: ~/runs\n")
+    assert sweep.folder_of(cases, "spec") == tmp_path / "runs"
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,18 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return swept(tmp_path_factory.mktemp("alone") / "x", RunProcesses())
 
 
+@pytest.mark.parametrize("count", [-1, "2", 1.5])
+def test_numbers_of_processes_that_are_none_are_refused(count: Any) -> None:
+    """A sweep with -1 waited for ever."""
+    with pytest.raises(ConfigError, match="parallel: must be a whole number of processes, got"):
+        RunProcesses(count)
+
+
+def test_no_number_is_a_process_for_each_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    assert (RunProcesses(0).count, RunProcesses(2).count) == (3, 2)
+
+
 @pytest.fixture
 def hired(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The processes that the sweeps of a test have started."""
