@@ -20,6 +20,7 @@ from ringleaf.experiments.records.conditions import (
     inside_nodes_of,
     unlike_hardware,
 )
+from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.spec.network import FLOW
 from ringleaf.topologies.kinds import LinkKind, describe
 from ringleaf.topologies.registry import notes
@@ -45,6 +46,7 @@ def about(
     yield f"{conduct(spec, lossy=any(each.loss for each in links))}; seed {spec.seed}"
     yield f"{inside_nodes_of(spec)}; {injection(*injection_bps)}"
     yield from unlike_hardware(vars(spec))
+    yield from idle(spec)
     yield from notes(spec.topo)
     yield from about_capture(spec.cross_traffic)
     if is_path(spec.program):
@@ -73,7 +75,7 @@ def has_switch_sums(options: Mapping[str, Any]) -> bool:
 def _unusual(spec: CollectiveSpec) -> Iterator[str]:
     """Yield a line on queue pairs, sparsity, compression and servers, if they are unusual."""
     phrases = []
-    if spec.queue_pairs > 1:
+    if spec.queue_pairs > 1 and not all(name in SYSTEMS for name in spec.algos):
         phrases.append(f"messages cut among {spec.queue_pairs} queue pairs")
     if spec.density != 1:
         phrases.append(

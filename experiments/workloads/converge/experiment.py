@@ -16,6 +16,7 @@ from ringleaf.experiments.records.conditions import (
     unlike_hardware,
 )
 from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
@@ -59,6 +60,7 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
                 f"batches of {plan.batch}, whose gradients take {format_time(plan.compute_ps)}",
                 inside_nodes_of(spec),
                 *unlike_hardware(vars(spec)),
+                *idle(spec),
                 *notes(spec.topo),
                 *about_capture(spec.cross_traffic),
             ]

@@ -14,6 +14,7 @@ from ringleaf.experiments.records.conditions import (
     inside_nodes_of,
     unlike_hardware,
 )
+from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.records.table import wrong_line
 from ringleaf.experiments.spec.kinds import NONE
 from ringleaf.experiments.workloads.graph.messages import PERCENTILES
@@ -52,6 +53,7 @@ def about(experiment: WorkExperiment) -> list[str]:
         *_messages_leave(experiment),
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
         *unlike_hardware(vars(spec)),
+        *idle(spec),
         *notes(spec.topo),
         *about_capture(spec.cross_traffic),
         *graph.notes,

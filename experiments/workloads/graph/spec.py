@@ -95,6 +95,10 @@ def _count(help: str, flags: str) -> Any:
     return option("", f"Models: {help}; default: the preset's", flags=flags)
 
 
+DRAWN = ("flow_sizes", "flows", "interval")
+"""Options of flows that a pattern has, and no file."""
+
+
 class WorkloadSpec(NetworkSpec):
     """An experiment that replays a graph of work, every value checked and defaults filled in."""
 
@@ -239,10 +243,12 @@ class WorkloadSpec(NetworkSpec):
                 raise ConfigError(f"{where}files: a trace has files, got none; like gpt.*.et")
             self._refuse_sizes(where, "a trace")
         else:
-            if self.files:
-                raise ConfigError(
-                    f"{where}files: are of traces, got {self.files!r}; take workload: trace"
-                )
+            for name in ("files", "groups"):
+                if getattr(self, name):
+                    raise ConfigError(
+                        f"{where}{name}: are of traces, got {getattr(self, name)!r}; take "
+                        "workload: trace"
+                    )
             sizes, split = self.model_sizes(where)
             check(sizes, split, where)
         return self
@@ -255,11 +261,12 @@ class WorkloadSpec(NetworkSpec):
     def _check_flows(self, where: str) -> None:
         """Check the options of flows, and refuse them for other workloads."""
         if self.workload != FLOWS:
-            for name in ("pattern", "ranks"):
+            own = ("pattern", "ranks", *DRAWN, "load")
+            for name in (name for name in own if name in self.model_fields_set):
                 if getattr(self, name) and (name, self.workload) != ("ranks", TRACE):
                     raise ConfigError(
                         f"{where}{name}: is of flows, got {getattr(self, name)!r} for workload: "
-                        f"{self.workload}"
+                        f"{self.workload}; leave it out"
                     )
             return
         if self.eager_limit is not None:
@@ -267,11 +274,23 @@ class WorkloadSpec(NetworkSpec):
                 f"{where}eager_limit: is of models and traces, got {self.eager_limit!r} for "
                 "workload: flows, all of which are eager; leave it out"
             )
-        if self.files and (self.pattern or self.ranks):
+        drawn = [name for name in DRAWN if name in self.model_fields_set]
+        if self.files and (self.pattern or self.ranks or drawn):
+            names = " or ".join(("a pattern", "ranks", *drawn))
             raise ConfigError(
-                f"{where}files: has the flows and their ranks, got {self.files!r} and a pattern or "
-                "ranks; leave these out"
+                f"{where}files: has the flows and their ranks, got {self.files!r} and {names}; "
+                "leave these out"
             )
+        for name in ("groups", "flops"):
+            if getattr(self, name):
+                raise ConfigError(
+                    f"{where}{name}: is of traces, got {getattr(self, name)!r} for flows; leave it "
+                    "out"
+                )
+        self._check_pattern(where)
+
+    def _check_pattern(self, where: str) -> None:
+        """Check a pattern of flows, and when they start."""
         if self.pattern:
             choose(f"{where}pattern", "pattern", self.pattern, PATTERNS)
         if self.load and self.pattern not in AT_RANDOM:
@@ -279,6 +298,8 @@ class WorkloadSpec(NetworkSpec):
                 f"{where}load: is of flows that start at random, got {self.load} for pattern: "
                 f"{self.pattern or 'none'}; take {' or '.join(AT_RANDOM)}"
             )
+        if self.load and "interval" in self.model_fields_set:
+            raise ConfigError(f"{where}load: can't go with interval, got {self.load}; give either")
 
     def _refuse_sizes(self, where: str, what: str) -> None:
         """Refuse options of models for another workload."""
@@ -291,7 +312,8 @@ class WorkloadSpec(NetworkSpec):
     @property
     def mean_load(self) -> float | None:
         """The load that flows bring on average; None: they start at an interval, or at once."""
-        return self.load or (LOAD if self.pattern in DISTRIBUTIONS else None)
+        is_usual = self.pattern in DISTRIBUTIONS and "interval" not in self.model_fields_set
+        return self.load or (LOAD if is_usual else None)
 
     @property
     def traffic(self) -> Traffic:

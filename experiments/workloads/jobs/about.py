@@ -17,6 +17,7 @@ from ringleaf.experiments.records.conditions import (
     inside_nodes_of,
     unlike_hardware,
 )
+from ringleaf.experiments.records.idle import idle
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
@@ -46,6 +47,7 @@ def about(spec: JobsSpec, graph: nx.Graph[str]) -> Iterator[str]:
     yield f"{conduct(spec)}; seed {spec.seed}{jitter}"
     yield f"{inside_nodes_of(spec)}; {injection(*injections_bps(graph))}"
     yield from unlike_hardware(vars(spec))
+    yield from idle(spec)
     yield from notes(spec.topo)
     yield from about_capture(spec.cross_traffic)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ringleaf.experiments.records.conditions import conduct, inside_nodes_of, unlike_hardware
 from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
@@ -54,6 +55,7 @@ class NicExperiment(Experiment[NicSpec]):
                 f"{conduct(spec)}; seed {spec.seed}",
                 inside_nodes_of(spec),
                 *unlike_hardware(vars(spec)),
+                *idle(spec),
                 *notes(spec.topo),
             ],
             notes=list(self._workload.notes),

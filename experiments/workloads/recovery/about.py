@@ -12,6 +12,7 @@ from ringleaf.experiments.records.conditions import (
     inside_nodes_of,
     unlike_hardware,
 )
+from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.spec.kinds import NONE
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
@@ -64,6 +65,7 @@ def about(experiment: RecoveryExperiment) -> list[str]:
         "iterations begin on an idle network; alike ones are simulated once",
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
         *unlike_hardware(vars(spec)),
+        *idle(spec),
         *notes(spec.topo),
         *(["messages have sizes only"] if spec.data == NONE else []),
     ]

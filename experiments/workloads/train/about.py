@@ -10,6 +10,7 @@ import networkx as nx
 
 from ringleaf.core.units import format_count, format_time
 from ringleaf.experiments.records.conditions import conduct, inside_nodes_of, unlike_hardware
+from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.workloads.train.clock import parse_compute
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
@@ -29,6 +30,7 @@ def about(spec: TrainSpec, graph: nx.Graph[str]) -> Iterator[str]:
     yield f"{conduct(spec)}; seed {spec.seed}"
     yield inside_nodes_of(spec)
     yield from unlike_hardware(vars(spec))
+    yield from idle(spec)
     yield f"algorithms: {spec.rules}; {_computing(spec)}"
 
 

@@ -1,0 +1,67 @@
+"""Options that change nothing in a run, and why: a line of its header says so.
+
+They are no errors: a sweep may have them for others of its runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ringleaf.collectives.registry import SYSTEMS
+from ringleaf.core.marking import NEVER
+from ringleaf.experiments.spec.network import FIXED, NetworkSpec
+from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.workload.flows import AT_RANDOM
+from ringleaf.ina.registry import find_system
+
+IN_SWITCHES = ("slots", "lanes", "ina_cc", "trees", "entries", "memory")
+BY_HOSTS = ("queue_pairs", "rank_order", "window", "cc")  # rank orders are those of schedules
+OF_FAULTS = ("reroute_ps", "shrink_ps")
+OF_SPARSE = ("cluster", "overlap")
+OF_DRAWN = ("flows", "interval")
+
+
+def idle(spec: NetworkSpec) -> Iterator[str]:
+    """Yield a line on options that were asked for and have no part in a run, if there are any."""
+    names = spec.names()
+    phrases = [
+        f"{', '.join(names[field] for field in fields)} ({why})" for fields, why in _idle(spec)
+    ]
+    if phrases:
+        yield f"without effect here: {'; '.join(phrases)}"
+
+
+def _idle(spec: NetworkSpec) -> Iterator[tuple[list[str], str]]:
+    """Yield fields that have no effect, and the reason of each group."""
+    for fields, why in (
+        *_by_algorithms(spec),
+        (OF_SPARSE if getattr(spec, "density", 1) == 1 else (), "density=100%"),
+        (() if spec.faults else OF_FAULTS, "no faults"),
+        (() if getattr(spec, "pattern", "") in AT_RANDOM else OF_DRAWN, "flows are not random"),
+        (() if spec.is_live else ("stall_ps",), f"net={spec.net}"),
+    ):
+        asked = [name for name in fields if name in spec.model_fields_set]
+        if asked:
+            yield asked, why
+
+
+def _by_algorithms(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield fields that none of a run's algorithms looks at."""
+    algos = _algorithms(spec)
+    adding = [name for name in algos if name in SYSTEMS]
+    windowed = [name for name in adding if find_system(name).has_windows]
+    if algos and not adding:
+        yield IN_SWITCHES, "no algorithm adds in switches"
+    elif adding and not windowed:
+        yield ("ina_cc",), f"{adding[0]} has windows of one size"
+    if adding and adding == algos and "queue_pairs" in type(spec).model_fields:
+        yield BY_HOSTS, "all algorithms add in switches"
+    reads_marks = spec.cc != FIXED and CONTROLLERS[spec.cc].marking != NEVER
+    if not reads_marks and not windowed and spec.marking != NEVER:
+        yield ("marking",), f"marks mean nothing to cc={spec.cc}"
+
+
+def _algorithms(spec: NetworkSpec) -> list[str]:
+    """Return the algorithms of an experiment, those of single jobs included."""
+    own = [job.algo for job in getattr(spec, "jobs", ()) if job.algo]
+    return [*getattr(spec, "algos", ()), *own]

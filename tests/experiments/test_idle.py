@@ -1,0 +1,103 @@
+"""A run's header names the options that were asked for and change nothing, and says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ringleaf
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.records.idle import idle
+from ringleaf.experiments.runs.request import resolve
+
+RACK = "leafspine,leaves=1,spines=0,hosts=3"
+NO_ADDERS = "no algorithm adds in switches"
+ADDERS = "all algorithms add in switches"
+
+
+def said(**typed: Any) -> str:
+    """Return what the header of a run says, without its beginning."""
+    return "".join(idle(resolve(typed).spec)).removeprefix("without effect here: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"algo": "ring", "window": "8", "cc": "dctcp", "ecn": "5"}, ""),
+        ({"algo": "ring", "slots": "4", "lanes": "64"}, f"slots, lanes ({NO_ADDERS})"),
+        ({"algo": "ring,switchml", "slots": "4", "window": "8"}, ""),
+        ({"algo": "switchml", "cc": "dctcp", "window": "8"}, f"window, cc ({ADDERS})"),
+        ({"algo": "switchml", "ina_cc": "dctcp"}, "ina_cc (switchml has windows of one size)"),
+        ({"algo": "atp", "servers": "1", "ina_cc": "dctcp", "ecn": "5"}, ""),
+        ({"algo": "ring", "ecn": "5"}, "ecn (marks mean nothing to cc=fixed)"),
+        ({"algo": "ring", "ecn": "5", "cc": "swift"}, "ecn (marks mean nothing to cc=swift)"),
+        ({"algo": "ring", "ecn": "0"}, ""),  # as without
+        ({"algo": "ring", "overlap": "50%"}, "overlap (density=100%)"),
+        ({"algo": "ring", "overlap": "50%", "density": "1%"}, ""),
+        ({"algo": "ring", "reroute": "1us", "shrink": "1us"}, "reroute, shrink (no faults)"),
+        ({"algo": "ring", "reroute": "1us", "faults": "s0 down at 1ms for 1us"}, ""),
+        ({"algo": "ring", "stall": "9s"}, "stall (net=virtual)"),
+        ({"algo": "ring", "stall": "9s", "net": "mininet"}, ""),
+        ({"jobs": [{"model": "vgg16"}], "algo": "ring", "entries": "8"}, f"entries ({NO_ADDERS})"),
+        ({"jobs": [{"model": "vgg16", "algo": "switchml"}], "algo": "ring", "entries": "8"}, ""),
+        ({"workload": "incast", "flows": "9"}, "flows (flows are not random)"),
+        ({"workload": "websearch", "flows": "9"}, ""),
+    ],
+)
+def test_what_has_no_effect_is_told_with_its_reason(options: dict[str, Any], expected: str) -> None:
+    assert said(**options) == expected
+
+
+def test_several_reasons_are_told_in_one_line() -> None:
+    assert said(algo="ring", slots="4", cluster="2") == (
+        f"slots ({NO_ADDERS}); cluster (density=100%)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("algo", "options"),
+    [
+        ("ring", {"slots": 2, "lanes": 64, "ecn": 1, "cluster": 4, "reroute": "1us"}),
+        ("ring", {"ecn": 1, "cc": "swift"}),
+        ("switchml", {"window": 2, "cc": "dctcp", "queue_pairs": 4, "rank_order": "random"}),
+    ],
+)
+def test_what_is_told_is_true(
+    algo: str, options: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = {"topo": RACK, "algo": algo, "size": "64K", "queue": "16K"}
+    usual |= {"cc": options["cc"]} if algo == "ring" and "cc" in options else {}
+    run = ringleaf.run(**(usual | options), show=True)
+    assert run.rows == ringleaf.run(**usual).rows
+    assert "# without effect here: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workload": "gpt13b", "load": "20%"}, "load: is of flows, got 0.2 for workload: llm"),
+        ({"workload": "gpt13b", "groups": "g.json"}, "groups: are of traces, got 'g.json'"),
+        ({"workload": "incast", "flops": "4T"}, "flops: is of traces, got .* for flows"),
+        ({"workload": "incast", "groups": "g.json"}, "groups: is of traces, got 'g.json'"),
+        ({"workload": "random", "load": "9%", "interval": "1us"}, "load: can't go with interval"),
+    ],
+)
+def test_options_of_other_workloads_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        resolve(options)
+
+
+def test_files_of_flows_have_all_that_patterns_have(tmp_path: Path) -> None:
+    (tmp_path / "my.csv").write_text("source,target,size,start\n0,1,4096,0\n")
+    with pytest.raises(ConfigError, match=r"files: has the flows .* or ranks or flow_sizes; leave"):
+        resolve({"workload": str(tmp_path / "my.csv"), "flow_sizes": "4K"})
+
+
+def test_an_interval_takes_the_place_of_a_usual_load() -> None:
+    loads = [
+        resolve({"workload": "websearch", **more}).spec.mean_load  # type: ignore[attr-defined]
+        for more in ({}, {"interval": "1us"}, {"load": "20%"})
+    ]
+    assert loads == [0.3, None, 0.2]
