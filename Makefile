@@ -20,7 +20,9 @@ include experiments/spec/options.mk
 NAMES := $(OPTIONS) SPEC
 FLAG_SPEC := --spec
 # Values of names that are switches, such as PCAP, that leave them off.
-OFF := 0 no No NO false False FALSE off Off OFF
+OFF := 0 n N no No NO false False FALSE off Off OFF
+ON := 1 y Y yes Yes YES true True TRUE on On ON
+SWITCHES := PCAP EXPLAIN CHECK_PACKETS WIDE HASHES HOSTILE
 # Values are text: neither make nor the shell looks into them. ARGS alone is the shell's.
 q = '$(subst ','\'',$(1))'
 define newline
@@ -34,6 +36,9 @@ VALUES := $(NAMES) PCAP EXPLAIN CHECK_PACKETS WIDE ALL RANKS ELEMENTS HTML PACKE
 $(foreach o,$(VALUES),$(if $(filter-out undefined default,$(origin $(o))),\
   $(if $(findstring $(newline),$(value $(o))),$(error $(o) must be one line))\
   $(eval override $(o) := $$(value $(o)))))
+
+$(foreach o,$(filter $(SWITCHES),$(TYPED)),$(if $(filter-out $(ON) $(OFF),$($(o))),\
+  $(error make: $(o): must be yes or no, got '$($(o))'; leave it out for no)))
 
 ifneq ($(filter command,$(origin CC)),) # from elsewhere, CC is a compiler
 GIVEN_CC := $(value CC)

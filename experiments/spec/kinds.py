@@ -42,8 +42,8 @@ RANDOM, NONE = DATA = ("random", "none")
 GIVEN, TOPOLOGY, SHUFFLED = RANK_ORDERS = ("given", "topology", "random")
 """The orders in which ranks take the parts of a schedule."""
 
-_YES = ("yes", "true", "1", "on")
-_NO = ("no", "false", "0", "off")
+_YES = ("yes", "true", "1", "on", "y")
+_NO = ("no", "false", "0", "off", "n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def test_every_option_is_passed_to_the_command() -> None:
     assert "--spec 'a b.yaml'" in command
 
 
-@pytest.mark.parametrize("off", ["0", "no", "No", "false", "False", "off"])
+@pytest.mark.parametrize("off", ["0", "no", "No", "n", "N", "false", "False", "off"])
 def test_options_that_are_not_given_are_not_passed(off: str) -> None:
     command = make("-n", "exp", "TOPO=fattree", f"PCAP={off}", f"WIDE={off}").splitlines()[-1]
 
@@ -62,9 +62,18 @@ def test_values_are_no_commands(name: str, value: str, tmp_path: Path) -> None:
     (tmp_path / "ringleaf").chmod(0o755)
     value = value.format(tmp_path / "owned")
     ready = ("STAMP=README.md", "-o", "README.md")  # there is nothing to set up
-    words = make("exp", f"BIN={tmp_path}", *ready, f"{name}={value}").splitlines()
+    done = run_make("exp", f"BIN={tmp_path}", *ready, f"{name}={value}")
     assert not (tmp_path / "owned").exists()
-    assert name == "PCAP" or value in words
+    assert value in (done.stderr if name == "PCAP" else done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("value", ["nope", "2"])
+def test_switches_are_on_or_off(value: str) -> None:
+    """Whatever was none of the words for off was on."""
+    done = run_make("-n", "exp", f"PCAP={value}")
+    assert done.returncode == 2
+    assert f"PCAP: must be yes or no, got '{value}'; leave it out for no" in done.stderr
+    assert " --pcap" in make("-n", "exp", "PCAP=Y").splitlines()[-1]
 
 
 def test_tests_keep_what_python_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

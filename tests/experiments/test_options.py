@@ -125,6 +125,11 @@ def test_wrong_values_are_named_with_the_valid_ones(option: str, value: str, mes
         resolve({option: value})
 
 
+@pytest.mark.parametrize(("text", "expected"), [("y", True), ("N", False), ("On", True)])
+def test_answers_may_be_a_letter(text: str, expected: bool) -> None:
+    assert resolve({"pcap": text}).pcap is expected
+
+
 def test_live_networks_are_slower_unless_told_otherwise() -> None:
     assert resolve({}).scale == 1
     assert resolve({"net": "mininet"}).scale == 1000
