@@ -71,6 +71,10 @@ class Link:
     circuit: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("rate_bps", "delay_ps"):
+            value: object = getattr(self, name)
+            if isinstance(value, float):
+                raise TopologyError(f"link: {name} must be an int, got {value!r}; like 10**9")
         if self.rate_bps < 1:
             raise TopologyError(f"link: rate_bps must be >= 1, got {self.rate_bps!r}")
         if self.delay_ps < 0:

@@ -15,6 +15,7 @@ A topology, an algorithm or schedule, and tensors of one's own may stand in for 
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -47,7 +48,7 @@ from ringleaf.experiments.runs.workers import RunProcesses
 from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.topologies.family import Counts, Family
-from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.graph import hosts, index, switches
 from ringleaf.topologies.registry import TOPOLOGIES
 
 if TYPE_CHECKING:
@@ -286,12 +287,34 @@ def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
                     f"{name}: other processes know names only, got {value!r:.80}; make it an "
                     "entry point (docs/extending), or leave out parallel and on"
                 )
-            named[name] = [_name_of(each) for each in values]
+            named[name] = _names_of(name, values)
             if name == "topo" and len(values) == 1:
                 named[name] = named[name][0]
         else:
             named[name] = _plain(name, value)
+    graphs = options.get("topo")
+    for name in ("rate", "delay") if isinstance(graphs, nx.Graph) else ():
+        if name in named:
+            raise ConfigError(
+                f"{name}: links of a graph keep their own, got {named[name]!r}; leave it out, or "
+                "make the graph with other links"
+            )
     return list(expand(named))
+
+
+def _names_of(option: str, members: Sequence[Any]) -> list[str]:
+    """Return the names of an option's members.
+
+    Raises:
+        ConfigError: If two of them have the same one.
+    """
+    names: dict[str, Any] = {}
+    for member in members:
+        name = _name_of(member)
+        if isinstance(member, Algorithm | Schedule) and names.get(name, member) is not member:
+            raise ConfigError(f"{option}: names must differ, got {name!r} twice; rename one")
+        names[name] = member
+    return list(names)
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -319,12 +342,23 @@ def _name_of(member: Any) -> str:
     if isinstance(member, Schedule):
         member = _algorithm_of(member)
     if isinstance(member, Algorithm):
+        _check_name(member)
         ALGORITHMS.added[member.name] = member
         return member.name
     raise ConfigError(
         "run: topo must be a name, a family or a graph, and algo a name, an algorithm or a "
         f"schedule, got {type(member).__name__}"
     )
+
+
+def _check_name(member: Algorithm) -> None:
+    """Check that an algorithm's name is one word, and no other's: it stays in this process."""
+    name = member.name
+    if not re.fullmatch(r"[^\s,/]+", name):
+        raise ConfigError(f"algo: names must be a word without , and /, got {name!r}; rename it")
+    is_other = name in ALGORITHMS and name not in ALGORITHMS.added
+    if is_other and ALGORITHMS[name] is not member:
+        raise ConfigError(f"algo: the name is taken, got {name!r}; rename yours")
 
 
 def _add(family: Family) -> str:
@@ -336,7 +370,19 @@ def _add(family: Family) -> str:
 
 
 def _family_of(graph: nx.Graph[str]) -> Family:
-    """Return a family with one topology, whose links are not changed."""
+    """Return a family with one topology, whose links are not changed.
+
+    Raises:
+        ConfigError: If its nodes are none of ours, or their numbers have gaps.
+    """
+    how = "make them by add_host and add_switch of ringleaf.topologies.graph"
+    strange = next((node for node, data in graph.nodes.items() if "role" not in data), None)
+    if strange is not None:
+        raise ConfigError(f"topo: a graph's nodes must have roles, got none of {strange!r}; {how}")
+    for nodes in (hosts(graph), switches(graph)):
+        if [index(node) for node in nodes] != list(range(len(nodes))):
+            got = ", ".join(nodes)
+            raise ConfigError(f"topo: nodes must be numbered from 0, got {got:.80}; {how}")
     counts = Counts(len(hosts(graph)), len(switches(graph)), graph.number_of_edges())
     return Family(
         "given by its graph",

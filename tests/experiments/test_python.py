@@ -16,6 +16,8 @@ import pytest
 import torch
 
 import ringleaf
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.cost import Cost
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
@@ -193,6 +195,48 @@ def test_results_may_be_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.M
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         ringleaf.run(**options)
+
+
+def algorithm(name: str) -> Algorithm:
+    return Algorithm(
+        name,
+        Collective.ALLREDUCE,
+        name,
+        lambda asked: chain(asked.ranks),
+        lambda asked: Cost(0, 0, 4),
+    )
+
+
+def test_an_algorithm_of_ones_own_takes_the_place_of_no_other() -> None:
+    """It would stay there: later runs that say `ring` would run it."""
+    usual = {"topo": RACK, "size": "1K"}
+    for name, message in (
+        ("ring", "algo: the name is taken, got 'ring'; rename yours"),
+        ("my, own", "algo: names must be a word without , and /, got 'my, own'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            ringleaf.run(**usual, algo=algorithm(name))
+    with pytest.raises(ConfigError, match="algo: names must differ, got 'mine' twice"):
+        ringleaf.run(**usual, algo=[algorithm("mine"), algorithm("mine")])
+    with pytest.raises(ConfigError, match="algo: names must differ, got 'chain-given' twice"):
+        ringleaf.run(**usual, algo=[chain(3), chain(3)])
+    for _ in range(2):  # a notebook's cell makes it anew
+        assert ringleaf.run(**usual, algo=[algorithm("mine"), ALGORITHMS["ring"]]).wrong == 0
+
+
+def test_graphs_that_are_none_of_ours_are_refused() -> None:
+    gap = nx.relabel_nodes(star(3, 10**9), {"h2": "h7"})
+    for graph, message in (
+        (
+            nx.complete_graph(4),
+            "topo: a graph's nodes must have roles, got none of 0; make them by",
+        ),
+        (gap, "topo: nodes must be numbered from 0, got h0, h1, h7; make them by add_host"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            ringleaf.run(topo=graph, algo="ring", size="1K")
+    with pytest.raises(ConfigError, match="rate: links of a graph keep their own, got '1G'"):
+        ringleaf.run(topo=star(3, 10**9), algo="ring", size="1K", rate="1G")
 
 
 def test_other_processes_know_names_only() -> None:

@@ -124,7 +124,12 @@ def test_each_link_can_be_changed_alone() -> None:
 
 @pytest.mark.parametrize(
     ("rate_bps", "delay_ps", "message"),
-    [(0, 0, "link: rate_bps must be >= 1, got 0"), (1, -1, "link: delay_ps must be >= 0, got -1")],
+    [
+        (0, 0, "link: rate_bps must be >= 1, got 0"),
+        (1, -1, "link: delay_ps must be >= 0, got -1"),
+        (1e9, 1, "link: rate_bps must be an int, got 1000000000.0; like"),
+        (10**9, 1e-6, "link: delay_ps must be an int, got 1e-06"),
+    ],
 )
 def test_impossible_links_are_refused(rate_bps: int, delay_ps: int, message: str) -> None:
     with pytest.raises(TopologyError, match=message):
