@@ -20,6 +20,7 @@ from test_imports import MODULES, imports_of
 
 from ringleaf.collectives.codec import encoded
 from ringleaf.core import extras, tensors
+from ringleaf.core.installed import version_of
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import config
 
@@ -280,8 +281,8 @@ def test_a_package_whose_folder_is_left_is_missing(
 
 def test_a_record_has_versions_of_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with_it = config.versions()
-    usual = config.version_of
-    monkeypatch.setattr(config, "version_of", lambda name: None if name == "torch" else usual(name))
+    name = f"{config.__name__}.version_of"
+    monkeypatch.setattr(name, lambda package: None if package == "torch" else version_of(package))
     assert config.versions.__wrapped__() == {
-        name: text for name, text in with_it.items() if name != "torch"
+        package: text for package, text in with_it.items() if package != "torch"
     }

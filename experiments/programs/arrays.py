@@ -217,7 +217,8 @@ def _as_kept(register: Any, value: int) -> int:
     if not isinstance(cell, P4BitsType) or value >> cell.bitwidth > 0:
         return value  # finsy says what is wrong with it
     bits = value % (1 << cell.bitwidth)
-    return bits - (1 << cell.bitwidth) if cell.signed and bits >> cell.bitwidth - 1 else bits
+    is_negative = cell.signed and bits >> cell.bitwidth - 1
+    return int(bits - (1 << cell.bitwidth) if is_negative else bits)
 
 
 def _check_index(where: str, array: Any, index: int) -> None:

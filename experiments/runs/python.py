@@ -176,7 +176,12 @@ class Result:
 def run(
     *,
     topo: str | Family | nx.Graph[str] = "fattree",
-    algo: str | Path | Sequence[str | Path] | Algorithm | Schedule | None = None,
+    algo: str
+    | Path
+    | Algorithm
+    | Schedule
+    | Sequence[str | Path | Algorithm | Schedule]
+    | None = None,
     tensors: Sequence[torch.Tensor | Array] | None = None,
     out: str | Path | None = None,
     show: bool = False,

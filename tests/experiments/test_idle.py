@@ -67,7 +67,7 @@ def test_several_reasons_are_told_in_one_line() -> None:
 def test_what_is_told_is_true(
     algo: str, options: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    usual = {"topo": RACK, "algo": algo, "size": "64K", "queue": "16K"}
+    usual: dict[str, Any] = {"topo": RACK, "algo": algo, "size": "64K", "queue": "16K"}
     usual |= {"cc": options["cc"]} if algo == "ring" and "cc" in options else {}
     run = ringleaf.run(**(usual | options), show=True)
     assert run.rows == ringleaf.run(**usual).rows

@@ -144,7 +144,7 @@ def test_a_result_nobody_asked_to_keep_is_removed() -> None:
 
 def test_runs_and_figures_keep_what_they_need() -> None:
     """Nobody holds the sweep, or the run, whose folder they are in."""
-    options = {"topo": RACK, "algo": "ring", "size": "1K"}
+    options: dict[str, Any] = {"topo": RACK, "algo": "ring", "size": "1K"}
     runs = ringleaf.sweep(**options, seed=(1, 2)).runs
     assert [row.wrong for run in runs for row in run.rows] == [0, 0]
     figure = ringleaf.run(**options).figure()
@@ -152,7 +152,7 @@ def test_runs_and_figures_keep_what_they_need() -> None:
 
 
 def test_several_values_may_be_in_an_array_a_range_or_a_generator() -> None:
-    options = {"topo": RACK, "algo": np.array(["ring", "tree"])}
+    options: dict[str, Any] = {"topo": RACK, "algo": np.array(["ring", "tree"])}
     for sizes in (2 ** np.arange(10, 12), range(1024, 2049, 1024), (1024 << n for n in range(2))):
         rows = ringleaf.run(**options, size=sizes).rows
         assert [(row.algo, row.size_bytes) for row in rows] == [
@@ -169,7 +169,7 @@ def test_several_values_may_be_in_an_array_a_range_or_a_generator() -> None:
 def test_results_may_be_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    options = {"topo": RACK, "algo": "ring", "size": "1K"}
+    options: dict[str, Any] = {"topo": RACK, "algo": "ring", "size": "1K"}
     assert ringleaf.run(**options, out="~/run").folder == tmp_path / "run"
     ringleaf.sweep(**options, seed=[1, 2], out="~/runs")
     assert [len(ringleaf.load(name).rows) for name in ("~/run", "~/runs")] == [1, 2]
@@ -209,7 +209,7 @@ def algorithm(name: str) -> Algorithm:
 
 def test_an_algorithm_of_ones_own_takes_the_place_of_no_other() -> None:
     """It would stay there: later runs that say `ring` would run it."""
-    usual = {"topo": RACK, "size": "1K"}
+    usual: dict[str, Any] = {"topo": RACK, "size": "1K"}
     for name, message in (
         ("ring", "algo: the name is taken, got 'ring'; rename yours"),
         ("my, own", "algo: names must be a word without , and /, got 'my, own'"),
