@@ -133,6 +133,25 @@ edges:
     return str(folder / "n.yaml")
 
 
+def test_edges_of_infragraph_that_leave_ends_out_are_named(tmp_path: Path) -> None:
+    """Two ports of four are left of each server, which has 50 Gbit/s and not 100."""
+    topo = linked(tmp_path, "physical: {bandwidth: {gigabits_per_second: 25}}")
+    assert notes(topo) == ()
+    text = (tmp_path / "n.yaml").read_text()
+    text = text.replace("nic, count: 1", "nic, count: 4").replace("count: 2}]", "count: 4}]")
+    text = text.replace("instance: node,", 'instance: "node[0]",')
+    other = (
+        text[text.index("- {ep1") :].replace("node[0]", "node[1]").replace("port}", '"port[2:]"}')
+    )
+    (tmp_path / "n.yaml").write_text(text.replace("port}", '"port[:2]"}') + other)
+    assert set(rates(build(topo)).values()) == {50}
+    assert notes(topo) == tuple(
+        f"line {line}: an edge joins 4 ends with 2 ends, one to one: 2 ends left out, as in "
+        "InfraGraph"
+        for line in (8, 10)
+    )
+
+
 @pytest.mark.parametrize(
     ("cable", "message"),
     [

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from ringleaf.core.units import exact_rate
+from ringleaf.core.units import exact_rate, format_count
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import read_way
 from ringleaf.topologies.files.located import Located
@@ -117,8 +117,12 @@ def read_infrastructure(data: Any, where: str) -> Infrastructure:
     )
 
 
-def expand(data: Infrastructure, where: str) -> tuple[dict[str, Component], list[ReducedLink]]:
-    """Return all components by name, and the edges between them: those inside devices first.
+def expand(
+    data: Infrastructure, where: str
+) -> tuple[dict[str, Component], list[ReducedLink], list[str]]:
+    """Return all components by name, the edges between them, and notes on ends without one.
+
+    Edges inside devices come first.
 
     Raises:
         ConfigError: If a name or slice means nothing; the message names the line.
@@ -126,17 +130,19 @@ def expand(data: Infrastructure, where: str) -> tuple[dict[str, Component], list
     """
     parts: dict[str, Component] = {}
     edges: list[ReducedLink] = []
+    notes: dict[str, None] = {}
     for name, instance in data.instances.items():
         count = _count(instance, where)
         for index in range(count):
             unit = f"{name}.{index}"
-            inside = _Inside(data, where, unit, parts, edges)
+            inside = _Inside(data, where, unit, parts, edges, notes)
             inside.add(instance, _text(instance, "device", where), is_single=count == 1)
     for edge in data.edges:
         place = f"{where} line {edge.line}: edge"
         ends = [list(_endpoints(data, edge, end, place)) for end in ("ep1", "ep2")]
         _join(edge, ends, data.links, place, edges)
-    return parts, edges
+        _note_rest(edge, ends, notes)
+    return parts, edges, [*notes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,7 @@ class _Inside:
     unit: str
     parts: dict[str, Component]
     edges: list[ReducedLink]
+    notes: dict[str, None]
 
     def add(self, instance: Located, device: str, *, is_single: bool) -> None:
         """Add the components of an instance of a device, with all devices inside it.
@@ -187,6 +194,7 @@ class _Inside:
                 whole = path if outer is None else f"{outer}.{path}"
                 ends.append(list(_paths(self.data, device, prefix, whole, place)))
             _join(edge, ends, definition.links, place, self.edges)
+            _note_rest(edge, ends, self.notes)
 
 
 def _endpoints(data: Infrastructure, edge: Located, end: str, place: str) -> Iterator[str]:
@@ -257,6 +265,19 @@ def _join(
     for a, b in pairs:
         if a != b:
             edges.append(ReducedLink(a, b, there, back, edge.line, len(edges)))
+
+
+def _note_rest(edge: Located, ends: list[list[str]], notes: dict[str, None]) -> None:
+    """Note that an edge joins its ends one by one, and has more of them on one side."""
+    counts = [len(end) for end in ends]
+    if str(edge.get("scheme") or SCHEMES[0]) == SCHEMES[0] and len({*counts}) > 1:
+        first, second, rest = (
+            format_count(count, "end") for count in (*counts, max(counts) - min(counts))
+        )
+        notes[
+            f"line {edge.line}: an edge joins {first} with {second}, one to one: {rest} left out, "
+            "as in InfraGraph"
+        ] = None
 
 
 def _links(item: Located, where: str) -> dict[str, tuple[Terms, Terms]]:

@@ -47,7 +47,7 @@ def read(text: str, where: str) -> NetworkRows:
     """
     load = read_json if text.lstrip().startswith("{") else read_yaml
     data = read_infrastructure(load(text, where), where)
-    parts, edges = expand(data, where)
+    parts, edges, rest = expand(data, where)
     node_of = _nodes(parts.values())
     names = {node: part for part, node in reversed([(parts[p], n) for p, n in node_of.items()])}
     hosts = _hosts(parts.values(), node_of)
@@ -73,8 +73,8 @@ def read(text: str, where: str) -> NetworkRows:
     ]
     about = FileRow(data.line, read_note(data.note, f"{where} line {data.line}"))
     note = f"links whose bandwidth is in {TRANSFERS} have no rate: lanes are not told"
-    notes = (note,) if f"{TRANSFERS}:" in text.replace('"', "") else ()
-    return NetworkRows(tuple(nodes), network.links(), about, notes=notes)
+    notes = (note,) * (f"{TRANSFERS}:" in text.replace('"', ""))
+    return NetworkRows(tuple(nodes), network.links(), about, notes=(*notes, *rest))
 
 
 def _passive(parts: Collection[Component]) -> list[str]:
