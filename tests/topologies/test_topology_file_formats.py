@@ -133,6 +133,52 @@ edges:
     return str(folder / "n.yaml")
 
 
+GML = """graph [ directed {directed}
+  node [ id 0 graphics [ x 1 ] LabelGraphics [ text "a" ] ] node [ id 1 ] node [ id 2 ]
+  edge [ source 0 target 2 {first} ] edge [ source 1 target 2 ] {more} ]
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ('medium [ kind "fibre" ]', ("not used: 'medium' of links",)),
+        ("graphics [ width 1 ]", ()),
+        ("port 1 port 2", ("not used: 'port' of links",)),
+    ],
+)
+def test_lists_of_gml_that_are_no_looks_are_named(
+    tmp_path: Path, first: str, said: tuple[str, ...]
+) -> None:
+    file = tmp_path / "n.gml"
+    file.write_text(GML.format(directed=0, first=first, more=""))
+    assert notes(str(file))[:-1] == said
+
+
+@pytest.mark.parametrize(
+    ("first", "problem"),
+    [
+        ('bandwidth [ value 10 unit "G" ]', r"must be a number.*, got '\[value unit\]'"),
+        ('bandwidth "10G" bandwidth "40G"', "unknown unit, got '10Gx40G'"),
+    ],
+)
+def test_a_rate_of_gml_is_one_number(tmp_path: Path, first: str, problem: str) -> None:
+    """A list was passed over, and of two values the last one counted."""
+    file = tmp_path / "n.gml"
+    file.write_text(GML.format(directed=0, first=first, more=""))
+    with pytest.raises(ConfigError, match=f"link 0-2: bandwidth: {problem}"):
+        build(str(file))
+
+
+@pytest.mark.parametrize("directed", ["1", "true", '"1"'])
+def test_gml_may_say_in_words_that_it_is_directed(tmp_path: Path, directed: str) -> None:
+    back = "edge [ source 2 target 0 ] edge [ source 2 target 1 ] edge [ source 2 target 0 ]"
+    (tmp_path / "n.gml").write_text(GML.format(directed=directed, first="", more=back))
+    graph = build(str(tmp_path / "n.gml"), rate_bps=7)
+    assert link(graph, "h0", "s0").rate_bps == 7
+    assert link(graph, "s0", "h0").rate_bps == 14
+
+
 def test_edges_of_infragraph_that_leave_ends_out_are_named(tmp_path: Path) -> None:
     """Two ports of four are left of each server, which has 50 Gbit/s and not 100."""
     topo = linked(tmp_path, "physical: {bandwidth: {gigabits_per_second: 25}}")

@@ -50,6 +50,7 @@ _LOOKS = (
     *("id", "key", "label", "name", "description", "note", "comment", "url", "desc", "group"),
     *("x", "y", "z", "pos", "position", "latitude", "longitude", "lat", "lon", "lng"),
     *("color", "colour", "fill", "style", "shape", "size", "width", "height", "graphics", "icon"),
+    *("labelgraphics", "edgeanchor"),
     *("country", "city", "linklabel", "linknote", "linktype", "hyperedge", "networkxkey"),
 )
 """Names that change no result; without what is no letter or digit."""

@@ -16,9 +16,17 @@ from typing import Any
 
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.format import TopologyFormat
-from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, check_ways
+from ringleaf.topologies.files.rows import (
+    FileRow,
+    LinkRow,
+    NetworkRows,
+    NodeRow,
+    as_text,
+    check_ways,
+)
 
 DEEPEST = 50
+_YES = ("1", "true", "True")
 _TOKEN = re.compile(r'\s+|#[^\n]*|("[^"]*")|(\[)|(\])|([^\s\[\]"]+)')
 
 Pairs = list[tuple[str, Any, int]]
@@ -47,21 +55,34 @@ def read(text: str, where: str) -> NetworkRows:
         else:
             about.append((key, value, line))
     values = {key: value for key, value, _ in about if isinstance(value, str)}
-    is_directed, notes = check_ways(links, is_directed=values.get("directed") == "1")
+    is_directed, notes = check_ways(links, is_directed=values.get("directed") in _YES)
     return NetworkRows(
         tuple(nodes), tuple(links), FileRow(graphs[0][2], values), is_directed, notes=notes
     )
 
 
 def _part(value: Any, line: int, where: str, *needed: str) -> tuple[list[str], FileRow]:
-    """Return the needed names of a node or edge, and its row; lists in it are about looks."""
-    values = {key: each for key, each, _ in value if isinstance(each, str)} if value else {}
+    """Return the needed names of a node or edge, and its row."""
+    values = {} if isinstance(value, str) else _values(value)
     if isinstance(value, str) or not all(name in values for name in needed):
         raise ConfigError(
             f"{where} line {line}: must be a list with {' and '.join(needed)}, got {value!r:.60}"
         )
     names = [values.pop(name) for name in needed]
     return names, FileRow(line, values)
+
+
+def _values(pairs: Pairs) -> dict[str, str]:
+    """Return the values of a list by key: those of one key, as NetworkX has lists, are joined."""
+    values: dict[str, list[str]] = {}
+    for key, value, _ in pairs:
+        values.setdefault(key, []).append(value if isinstance(value, str) else _shown(value))
+    return {key: as_text(every) for key, every in values.items()}
+
+
+def _shown(pairs: Pairs) -> str:
+    """Return the text of a list that is a value; most are about looks, and no other is a number."""
+    return f"[{' '.join(key for key, _, _ in pairs)}]"
 
 
 def _tokens(text: str, where: str) -> Iterator[tuple[str, int]]:
