@@ -11,7 +11,6 @@ from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.core.marking import NEVER
 from ringleaf.experiments.spec.network import FIXED, NetworkSpec
 from ringleaf.hosts.congestion.registry import CONTROLLERS
-from ringleaf.hosts.workload.flows import AT_RANDOM
 from ringleaf.ina.registry import find_system
 
 IN_SWITCHES = ("slots", "lanes", "ina_cc", "trees", "entries", "memory")
@@ -37,12 +36,21 @@ def _idle(spec: NetworkSpec) -> Iterator[tuple[list[str], str]]:
         *_by_algorithms(spec),
         (OF_SPARSE if getattr(spec, "density", 1) == 1 else (), "density=100%"),
         (() if spec.faults else OF_FAULTS, "no faults"),
-        (() if getattr(spec, "pattern", "") in AT_RANDOM else OF_DRAWN, "flows are not random"),
+        (() if _is_random(spec) else OF_DRAWN, "flows are not random"),
         (() if spec.is_live else ("stall_ps",), f"net={spec.net}"),
     ):
         asked = [name for name in fields if name in spec.model_fields_set]
         if asked:
             yield asked, why
+
+
+def _is_random(spec: NetworkSpec) -> bool:
+    """Return whether a run has flows that start at random."""
+    if not getattr(spec, "pattern", ""):
+        return False
+    from ringleaf.hosts.workload.flows import AT_RANDOM  # only flows need it
+
+    return getattr(spec, "pattern", "") in AT_RANDOM
 
 
 def _by_algorithms(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:

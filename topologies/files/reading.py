@@ -12,7 +12,6 @@ from ringleaf.core.inputs import decode
 from ringleaf.core.packing import packing, without_packing
 from ringleaf.core.unpacking import unpack
 from ringleaf.errors import ConfigError
-from ringleaf.topologies.files.describe import describe
 from ringleaf.topologies.files.description import Description
 from ringleaf.topologies.files.format import find_format
 from ringleaf.topologies.files.rows import FileRow
@@ -36,6 +35,8 @@ def read_description(name: str, reading: Mapping[str, str]) -> Description:
 
 @lru_cache(maxsize=8)
 def _read(name: str, data: bytes, reading: tuple[tuple[str, str], ...]) -> Description:
+    from ringleaf.topologies.files.describe import describe  # only files need it
+
     try:
         text = decode(data)
     except UnicodeDecodeError as error:
