@@ -135,8 +135,7 @@ class EntryMaker:
 
     def _entry(self, shape: TableShape, match: Match) -> InstalledEntry:
         rng = self._rng
-        most = 2 if rng.random() < _EQUAL else 1000
-        priority = rng.randrange(1, most + 1) if shape.prioritized and match else 0
+        priority = self._priority() if shape.prioritized and match else 0
         if shape.table.profile:
             grouped = self._source.profiles[shape.table.profile].selector
             reference = (
@@ -218,6 +217,10 @@ class EntryMaker:
             for index in range(min(meter.size, METER_CELLS)):
                 if self._rng.random() < _METERED:
                     yield MeterUpdate(meter.name, index, self._rates(by_bytes=meter.by_bytes))
+
+    def _priority(self) -> int:
+        """Return the priority of an entry, of which several may have the same."""
+        return self._rng.randrange(1, 3 if self._rng.random() < _EQUAL else 1000)
 
     def _rates(self, *, by_bytes: bool) -> MeterRates:
         most = 2000 if by_bytes else 8
