@@ -7,8 +7,13 @@ PIP_FLAGS ?=
 HASHES ?=
 
 BIN := $(VENV)/bin
-# Python compiles what it imports, and keeps that: pip would compile all, for a third of the time.
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
+# Python compiles what it imports, and keeps that: pip would compile all, for half of the time.
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# Where Python may keep nothing, it would compile at each start: what is imported is compiled here.
+IMPORTED := numba matplotlib.pyplot scipy.optimize networkx scapy.all finsy typer.main rich.table yaml pydantic
+empty :=
+comma := ,
+imports = $(BIN)/python -c 'import $(subst $(empty) $(empty),$(comma),$(strip $(1)))'
 # The pip that comes with Python 3.11 takes twice as long: it looks at all files of each package.
 PIP_RELEASE := 26.3
 SHELL_VENV ?= .venv-shell
@@ -86,6 +91,8 @@ $(STAMP): pyproject.toml constraints.txt constraints-hashes.txt
 	$(if $(filter-out $(OFF),$(HASHES)),$(PIP) --require-hashes --no-deps -r constraints-hashes.txt, \
 	  @$(PIP) --retries 0 pip==$(PIP_RELEASE) || echo "make: going on with an older pip, which takes longer" >&2)
 	PYTHONWARNINGS=ignore $(PIP) $(PIP_FLAGS) $(if $(filter-out $(OFF),$(HASHES)),--no-build-isolation) -c constraints.txt -e '.[dev]'
+	$(if $(PYTHONDONTWRITEBYTECODE),@unset PYTHONDONTWRITEBYTECODE; $(call imports,torch.distributed.fsdp) & \
+	  $(call imports,$(IMPORTED)); $(BIN)/python -m compileall -q -j 0 ringleaf/*.py ringleaf/*/. bench; wait)
 	@touch $@
 
 TAKES_exp := $(NAMES) PCAP EXPLAIN CHECK_PACKETS WIDE CC
