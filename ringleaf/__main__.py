@@ -27,7 +27,7 @@ def _kept(words: list[str]) -> AbstractContextManager[None]:
     """Have a command's dataclasses made of what is kept; the list of commands makes few."""
     if not words or not words[0].isalpha():
         return nullcontext()
-    from ringleaf.core.kept_methods import kept  # takes as long as to make a few
+    from ringleaf.core.kept_code import kept  # takes as long as to make a few
 
     return kept(words[0])
 

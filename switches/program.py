@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, wraps
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ringleaf.core import compiled
 from ringleaf.core.arena import Arena
-from ringleaf.core.private import cache_folder, keep_text
+from ringleaf.core.private import keep_text
 from ringleaf.core.shipped import P4INFO_SUFFIX
-from ringleaf.switches.generate import Module, generate
-from ringleaf.switches.generate.check import compile_checked
-from ringleaf.switches.generate.module import ORDINARY
-from ringleaf.switches.generate.observing import Variant
-from ringleaf.switches.json.program import load_source, parse_source
+from ringleaf.switches.generate.observing import ORDINARY, Variant
 from ringleaf.switches.p4runtime.derived import derive_p4info
 from ringleaf.switches.p4runtime.finsy_entities import Encoder, read_p4info
 from ringleaf.switches.p4runtime.schema import Schema
 from ringleaf.switches.p4runtime.table_rows import RowReader
-from ringleaf.switches.source import ProgramSource
+from ringleaf.switches.parts import ProgramParts, file_of, parse_parts, read_parts
 
 Handler = Callable[[Arena, int, int, int], int]
 
 PIPELINE = "pipeline"
 """The title of code that P4Runtime has brought: equal code is compiled once for all devices."""
-
-LONGEST_NAME = 40  # letters in the name of a module's file
 
 _COMPILING = threading.Lock()
 
@@ -43,14 +35,12 @@ _COMPILING = threading.Lock()
 class Program:
     """One program; any number of switches run it."""
 
-    def __init__(
-        self, source: ProgramSource, module: Module, p4info: Path | None, message: Any = None
-    ) -> None:
-        self.source = source
-        self.module = module
+    def __init__(self, parts: ProgramParts, p4info: Path | None, message: Any = None) -> None:
+        self.parts = parts
+        self.source = parts.source
+        self.module = parts.module
         self._p4info = p4info
         self._message = message
-        self._title = source.path.stem
         self._is_prepared = False
 
     @classmethod
@@ -73,11 +63,8 @@ class Program:
         """
         path = Path(path)
         beside = path.with_name(path.stem + P4INFO_SUFFIX)
-        source = load_source(path)
-        p4info_path = Path(p4info) if p4info else beside if beside.exists() else None
-        program = cls(source, generate(source, variant), p4info_path)
-        program._check()
-        return program
+        parts = read_parts(path, variant)
+        return cls(parts, Path(p4info) if p4info else beside if beside.exists() else None)
 
     @classmethod
     def parse(cls, text: bytes, p4info: Any, name: str) -> Program:
@@ -91,17 +78,9 @@ class Program:
         Raises:
             ConfigError: As above, or if P4Info and JSON are not of one program.
         """
-        source = parse_source(text, Path(name))
-        program = cls(source, generate(source), Path(name), p4info)
-        program._title = PIPELINE
-        program._check()
+        program = cls(parse_parts(text, Path(name), PIPELINE), Path(name), p4info)
         program.schema.check()
         return program
-
-    def _check(self) -> None:
-        """Check that its code has nothing but what the generator makes, and is not too long."""
-        text = self.module.text
-        compile_checked(text, str(_file_of(text, self._title)), str(self.source.path))
 
     @property
     def name(self) -> str:
@@ -183,41 +162,19 @@ class Program:
 
     @cached_property
     def _handlers(self) -> tuple[Handler, Handler]:
-        text = self.module.text
-        path = _store(text, self._title)
+        path = file_of(self.module.text, self.parts.title)
+        with suppress(OSError):  # it is there for people and debuggers, and never executed
+            keep_text(path, self.module.text)
+        module = _execute(self.parts.code, path)
         if compiled.UNCOMPILED:
-            module = _import(path, text, str(self.source.path))
             return _quiet(module.ingress), _quiet(module.egress)
-        module = _import(path, text, str(self.source.path))
         return module.ingress, module.egress
 
 
-def _store(text: str, name: str) -> Path:
-    """Return the file with this text in the cache, which is named after its digest.
-
-    It is there for people and debuggers, and never executed: a cache that can't be written may
-    lack it.
-    """
-    path = _file_of(text, name)
-    with suppress(OSError):
-        keep_text(path, text)
-    return path
-
-
-def _file_of(text: str, name: str) -> Path:
-    digest = hashlib.sha256(text.encode()).hexdigest()[:24]
-    file = f"{re.sub('[^A-Za-z0-9]', '_', name)[:LONGEST_NAME]}.py"
-    return cache_folder() / "engine" / digest / file
-
-
-def _import(path: Path, text: str, where: str) -> ModuleType:
-    """Return the module with this text, as if it had been read from `path`.
-
-    The text that was generated and checked is executed, not the file in the cache.
-    """
+def _execute(code: CodeType, path: Path) -> ModuleType:
+    """Return the module with this code, as if it had been read from `path`."""
     name = f"ringleaf_engine_{path.parent.name}"
     if name not in sys.modules:
-        code = compile_checked(text, str(path), where)
         module = ModuleType(name)
         module.__file__ = str(path)
         sys.modules[name] = module  # Numba finds a function's module by name

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from ringleaf.core import light_packages
-from ringleaf.core.kept_methods import kept
+from ringleaf.core.kept_code import kept
 from ringleaf.core.orphans import die_with_parent
 from ringleaf.core.threads import ONE_THREAD, count_cores
 from ringleaf.core.undocumented import indented

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -31,18 +32,29 @@ def remembered(name: str, make: Callable[[], Any], package: Path = PACKAGE) -> A
         make: Returns a value of JSON, made of nothing but the package's sources.
         package: The folder of the sources.
     """
+    return json.loads(remembered_bytes(name, lambda: json.dumps(make()).encode(), package))
+
+
+def remembered_bytes(name: str, make: Callable[[], bytes], package: Path = PACKAGE) -> bytes:
+    """Return what `make` returns, or has returned for the same sources, as `remembered`."""
     try:
         path = cache_folder() / "answers" / name
-        about = f"{name} {_state(package)}"
+        about = f"{name} {_own_state() if package == PACKAGE else _state(package)}"
         kept = read_sealed(path, about)
     except (OSError, ConfigError):
         return make()
     if kept is not None:
-        return json.loads(kept)
+        return kept
     answer = make()
     with suppress(OSError):
-        write_sealed(path, json.dumps(answer).encode(), about)
+        write_sealed(path, answer, about)
     return answer
+
+
+@cache
+def _own_state() -> str:
+    """Return the state of the sources that this process began with."""
+    return _state(PACKAGE)
 
 
 def _state(package: Path) -> str:

@@ -42,8 +42,7 @@ from ringleaf.switches.engine.updates import (
     ValueSetUpdate,
 )
 from ringleaf.switches.engine.value_sets import ValueSets
-from ringleaf.switches.generate.endings import digest_words
-from ringleaf.switches.generate.state import TABLES_AT
+from ringleaf.switches.generate.state import TABLES_AT, digest_words
 from ringleaf.switches.p4runtime.entities import Entities
 from ringleaf.switches.p4runtime.table_rows import TableRows, entities_of
 from ringleaf.switches.program import Program

@@ -92,20 +92,16 @@ def crc_tables(algorithm: str, length: int) -> Lanes | Fields:
 
     The CRC is the exclusive or of `table[256 * i + data[i]]` over all i.
     """
-    zeros = crc(algorithm, bytes(length))
-    table: Lanes | Fields = np.zeros(256 * length, np.uint32)
-    if CRCS[algorithm].width > 32:
-        table = np.zeros(256 * length, np.uint64)
-    for i in range(length):
-        bits = [crc(algorithm, _one_byte(i, 1 << bit, length)) ^ zeros for bit in range(8)]
-        for value in range(256):
-            added = zeros if i == 0 else 0
-            for bit in range(8):
-                if value >> bit & 1:
-                    added ^= bits[bit]
-            table[256 * i + value] = added
-    return table
-
-
-def _one_byte(at: int, value: int, length: int) -> bytes:
-    return bytes(at) + bytes([value]) + bytes(length - at - 1)
+    kind = CRCS[algorithm]
+    table = np.zeros((length, 256), np.uint64)
+    steps = np.array([_step(kind, 0, byte) for byte in range(256)], np.uint64)
+    row = steps  # what each byte makes of zero, and then what zeros after it make of that
+    for i in reversed(range(length)):
+        table[i] = row
+        if kind.reflected:
+            row = row >> np.uint64(8) ^ steps[row & np.uint64(0xFF)]
+        else:
+            low = (1 << kind.width - 8) - 1
+            row = (row & np.uint64(low)) << np.uint64(8) ^ steps[row >> np.uint64(kind.width - 8)]
+    table[:1] ^= np.uint64(crc(algorithm, bytes(length)))
+    return table.ravel() if kind.width > 32 else table.ravel().astype(np.uint32)

@@ -10,8 +10,3 @@ unions and elements at an index. `handlers` puts it together: `module` for v1mod
 
 The written module can be read: it lies in the cache folder, and `Program.module.text` has it.
 """
-
-from ringleaf.switches.generate.handlers import Module
-from ringleaf.switches.generate.module import generate
-
-__all__ = ["Module", "generate"]

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -36,7 +35,6 @@ _VARIABLE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _TABLE = re.compile(r"crc[0-9a-z_]*_(steps|[0-9]{1,3})")
 
 
-@lru_cache(maxsize=4)  # it is looked at when a program is loaded, and again when it is executed
 def compile_checked(text: str, file: str, where: str) -> CodeType:
     """Return a generated module as code that is safe to execute.
 

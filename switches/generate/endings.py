@@ -18,6 +18,7 @@ from ringleaf.switches.engine.layout import (
     ROUND,
 )
 from ringleaf.switches.generate.code import FunctionCode
+from ringleaf.switches.generate.state import digest_words
 from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
@@ -104,14 +105,6 @@ def _send(code: FunctionCode, number: int) -> None:
             code.add(f"state[message + {code.u(i)}] = {value}")
 
 
-def digest_words(source: ProgramSource) -> dict[str, tuple[int, ...]]:
-    """Return the number of words of each value of each digest."""
-    return {
-        digest.name: tuple(-(-_width(source, element) // 64) for element in digest.elements)
-        for digest in source.digests.values()
-    }
-
-
 def leave_requests(code: FunctionCode) -> None:
     """Write code that requests a resubmission; clones are in the row already."""
     code.add(f"fields[{REQUESTS}] |= {code.read(RESUBMIT)} << {code.u(RESUBMIT_SHIFT)}")
@@ -183,11 +176,3 @@ def _words(code: FunctionCode, element: Expression, count: int) -> list[str]:
         return code.bits_of(element)
     assert isinstance(element, Constant)
     return [code.u(element.value >> 64 * i & (1 << 64) - 1) for i in range(count)]
-
-
-def _width(source: ProgramSource, element: Expression) -> int:
-    if isinstance(element, FieldSource):
-        return source.field_of(element).width
-    if not isinstance(element, Constant):
-        raise source.refuse("a digest of what is no field is not supported", element)
-    return max(element.value.bit_length(), 1)

@@ -3,50 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ringleaf.switches.engine.shapes import TableShape, shape_table
 from ringleaf.switches.generate.code import INGRESS, FunctionCode
 from ringleaf.switches.generate.doubts import Doubts
-from ringleaf.switches.generate.endings import digest_words
 from ringleaf.switches.generate.flow import Apply, Body, may_exit, walk
 from ringleaf.switches.generate.inputs import longest_input
 from ringleaf.switches.generate.lanes import Pattern
-from ringleaf.switches.generate.marks import LineMark, marked_lines
+from ringleaf.switches.generate.marks import marked_lines
 from ringleaf.switches.generate.observing import ObservedWords, Variant
 from ringleaf.switches.generate.paths import Paths
 from ringleaf.switches.generate.prelude import HEADER, OPEN
-from ringleaf.switches.generate.state import TABLES_AT, StateLayout
+from ringleaf.switches.generate.state import TABLES_AT, StateLayout, digest_words
 from ringleaf.switches.generate.statements import StatementWriter
 from ringleaf.switches.generate.storage import Storage
 from ringleaf.switches.generate.text import ModuleConstants
 from ringleaf.switches.generate.undefined_fields import Leftovers
 from ringleaf.switches.generate.usage import FieldUsage
+from ringleaf.switches.generate.written import Module
 from ringleaf.switches.source import FieldSource, ProgramSource
 
 USUAL_HEAD = 128  # bytes that hosts, and other switches, may have put in a head
 MOST_ROOM = 1 << 20  # bytes of a packet's head, words of its fields, lanes
 MOST_ROW = 1 << 16  # words of an entry, or of digests
 MORE_HEAD = 512  # bytes that a packet may grow by on its rounds, as in BMv2 (`receive_`)
-
-
-@dataclass(frozen=True, slots=True)
-class Module:
-    """Generated source, and the layout of the program's state for a switch."""
-
-    text: str
-    names: Mapping[str, str]  # the program's names of the labels t3, f12, ...
-    marks: Mapping[int, LineMark]  # of the text's lines, numbered from 1
-    storage: Storage
-    state: StateLayout
-    shapes: tuple[TableShape, ...]  # in the order of the switch's words
-    field_count: int
-    lane_count: int
-    parsed_bytes: int  # the most that the parser takes
-    head_bytes: int  # room that a packet's head needs
-    scratch_bytes: int  # room that calculations need
-    observer: ObservedWords | None = None  # counts the points that packets reach
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from ringleaf.switches.generate.endings import (
     recirculate,
     send_digests,
 )
-from ringleaf.switches.generate.handlers import Handlers, Module, ParserSide
+from ringleaf.switches.generate.handlers import Handlers, ParserSide
 from ringleaf.switches.generate.lanes import Roller
 from ringleaf.switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, LineMark
-from ringleaf.switches.generate.observing import Variant
+from ringleaf.switches.generate.observing import ORDINARY, Variant
 from ringleaf.switches.generate.parser import ParserWriter
 from ringleaf.switches.generate.paths import Paths
 from ringleaf.switches.generate.psa import PsaHandlers
@@ -38,6 +38,7 @@ from ringleaf.switches.generate.storage import (
 from ringleaf.switches.generate.structure import pipeline_body
 from ringleaf.switches.generate.text import TooLargeError
 from ringleaf.switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, FieldUsage
+from ringleaf.switches.generate.written import Module
 from ringleaf.switches.source import PSA, STACKS, STANDARD, V1MODEL, FieldSource, ProgramSource
 
 _TIMESTAMPS = {
@@ -65,8 +66,6 @@ _LEFT_BY_INGRESS = (
     PARSED_LEN,
 )
 
-
-ORDINARY = Variant()
 
 _CONTRADICTIONS = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """The errors in the generator if names are undefined, or refer to objects of another kind."""

@@ -45,6 +45,9 @@ class Variant:
     leftovers: int = 0
 
 
+ORDINARY = Variant()
+
+
 @dataclass(frozen=True, slots=True)
 class ReachedPoint:
     """Something that packets may reach; `where` is its P4 source line, as far as p4c says."""

@@ -16,7 +16,7 @@ from ringleaf.switches.engine.layout import SWITCH_WORDS
 from ringleaf.switches.engine.meters import METER_WORDS
 from ringleaf.switches.engine.value_sets import image_words
 from ringleaf.switches.generate.storage import SHORTEST_RUN
-from ringleaf.switches.source import Primitive, ProgramSource
+from ringleaf.switches.source import Constant, Expression, FieldSource, Primitive, ProgramSource
 
 # A switch's words after those of `switches/engine/layout.py`.
 STATE_AT = SWITCH_WORDS  # offset in arena.fields of scalar registers and counters
@@ -97,6 +97,22 @@ class StateLayout:
         for i, name in enumerate(group):
             self.registers[name] = RegisterCells(self.lanes + i, stride, True)
         self.lanes += stride * source.registers[group[0]].size
+
+
+def digest_words(source: ProgramSource) -> dict[str, tuple[int, ...]]:
+    """Return the number of words of each value of each digest."""
+    return {
+        digest.name: tuple(-(-_width(source, element) // 64) for element in digest.elements)
+        for digest in source.digests.values()
+    }
+
+
+def _width(source: ProgramSource, element: Expression) -> int:
+    if isinstance(element, FieldSource):
+        return source.field_of(element).width
+    if not isinstance(element, Constant):
+        raise source.refuse("a digest of what is no field is not supported", element)
+    return max(element.value.bit_length(), 1)
 
 
 def assertion_label(primitive: Primitive) -> str:

@@ -17,7 +17,6 @@ from google.protobuf import text_format  # type: ignore[import-untyped]
 
 from ringleaf.core.private import cache_folder, keep_text
 from ringleaf.core.shipped import P4INFO_SUFFIX, p4info_beside
-from ringleaf.switches.json.program import load_source
 from ringleaf.switches.p4runtime.aliases import shortest_ends
 from ringleaf.switches.source import Digest, FieldSource, ProgramSource, TableSource
 
@@ -40,6 +39,8 @@ def p4info_file(program: Path, p4info: Path | None = None) -> Path:
     """
     if (path := p4info or p4info_beside(program)) is not None:
         return path
+    from ringleaf.switches.json.program import load_source  # our own programs need it not
+
     text = text_format.MessageToString(derive_p4info(load_source(program)))
     path = cache_folder() / "p4info" / f"{sha256(text.encode()).hexdigest()[:24]}{P4INFO_SUFFIX}"
     keep_text(path, text)

@@ -24,6 +24,10 @@ class Architecture:
     sides: tuple[str, ...]  # the prefixes of its parsers' and deparsers' names in BMv2 JSON
     structs: Mapping[str, Bits]
 
+    def __reduce__(self) -> str:
+        """Return what it is called here, as there is one of each: copies are itself."""
+        return self.name.upper()
+
 
 V1MODEL = Architecture(
     "v1model",

@@ -19,6 +19,10 @@ class Where(str):
         where.file, where.line, where.column, where.fragment = file, line, column, fragment
         return where
 
+    def __reduce__(self) -> tuple[type[Where], tuple[str, int, int, str]]:
+        """Return how a copy is made."""
+        return Where, (self.file, self.line, self.column, self.fragment)
+
 
 @dataclass(frozen=True, slots=True)
 class FieldSource:

@@ -48,6 +48,9 @@ def test_a_small_run_imports_no_algorithms_of_networkx_and_no_drawing(tmp_path: 
     unused = {"networkx.algorithms", "numpy.ma", "finsy", "grpc"}
     assert modules.isdisjoint(unused | DRAWING | COMPILING)
     assert modules.isdisjoint({"ringleaf.hosts.workload", "ringleaf.topologies.files.describe"})
+    assert modules.isdisjoint(
+        {"ringleaf.switches.generate.handlers", "ringleaf.switches.generate.check"}
+    )
     assert "ringleaf.experiments.workloads.recovery.kind" in modules
     assert "ringleaf.experiments.workloads.recovery.spec" not in modules
 

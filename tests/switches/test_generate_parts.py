@@ -19,7 +19,7 @@ from program_cases import PROGRAMS
 from ringleaf.core import views
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine import hashing
-from ringleaf.switches.generate import calculations, doubts, generate, jumps, parser_primitives
+from ringleaf.switches.generate import calculations, doubts, jumps, parser_primitives
 from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.endings import SET_BETWEEN
 from ringleaf.switches.generate.flow import Apply, If, Loop, UnlessExited
@@ -27,6 +27,7 @@ from ringleaf.switches.generate.inputs import InputPiece, longest_input
 from ringleaf.switches.generate.lanes import Pattern, Roller
 from ringleaf.switches.generate.loops import LoopWriter
 from ringleaf.switches.generate.lower import lower
+from ringleaf.switches.generate.module import generate
 from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import ENGINE, Storage, valid
 from ringleaf.switches.generate.structure import pipeline_body

@@ -9,8 +9,8 @@ from program_cases import BUILT, PROGRAMS, PSA
 
 from ringleaf.errors import ConfigError
 from ringleaf.networks.virtual.switch_set import load_program
-from ringleaf.switches.generate import generate
 from ringleaf.switches.generate.check import HANDLERS, MOST_LETTERS, compile_checked
+from ringleaf.switches.generate.module import generate
 from ringleaf.switches.json.program import load_source
 
 PATHS = sorted([*PROGRAMS.glob("*.json"), *PSA.glob("*.json"), *BUILT.glob("*.json")])

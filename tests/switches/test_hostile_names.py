@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from program_cases import BUILT, PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.program import Program, _file_of, _import, _store
+from ringleaf.switches.generate.check import compile_checked
+from ringleaf.switches.parts import file_of
+from ringleaf.switches.program import Program, _execute
 
 FORWARD = json.loads((BUILT / "forward.json").read_text())
 PIECES = [
@@ -111,17 +113,18 @@ def test_what_was_put_into_the_cache_is_not_executed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    text = Program.load(BUILT / "acl.json").module.text + "\n# of this test alone\n"
-    path = _file_of(text, "acl")
+    program = Program.load(BUILT / "acl.json")
+    text = program.module.text
+    path = file_of(text, "acl")
     path.parent.mkdir(parents=True)
     path.write_text(f"open({str(tmp_path / 'owned')!r}, 'w')\n" + text)
     (path.parent / "__pycache__").mkdir()
 
-    module = _import(_store(text, "acl"), text, "acl")
+    program.declare()
 
     assert not (tmp_path / "owned").exists()
     assert path.read_text() == text
-    assert module.ingress is not None
+    assert program.ingress is not None
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError])
@@ -131,6 +134,7 @@ def test_an_interruption_leaves_no_half_of_a_module(
     """It once was found by the next network, which then had no `ingress`."""
     text = Program.load(BUILT / "acl.json").module.text + f"\n# {interruption.__name__}\n"
     path = tmp_path / interruption.__name__ / "acl.py"
+    code = compile_checked(text, str(path), "acl")
 
     def interrupt(*_: object) -> None:
         raise interruption
@@ -138,13 +142,13 @@ def test_an_interruption_leaves_no_half_of_a_module(
     with monkeypatch.context() as patched:
         patched.setattr("builtins.exec", interrupt)
         with pytest.raises(interruption):
-            _import(path, text, "acl")
-    assert _import(path, text, "acl").ingress is not None
+            _execute(code, path)
+    assert _execute(code, path).ingress is not None
 
 
 def test_a_module_with_anything_else_in_it_is_not_executed(tmp_path: Path) -> None:
     text = Program.load(BUILT / "acl.json").module.text
     text += f"open({str(tmp_path / 'owned')!r}, 'w')\n"
     with pytest.raises(ConfigError, match="acl: generated code never holds a statement outside"):
-        _import(tmp_path / "0" / "acl.py", text, "acl")
+        compile_checked(text, str(tmp_path / "0" / "acl.py"), "acl")
     assert not (tmp_path / "owned").exists()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from program_cases import BUILT, PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.generate import generate
+from ringleaf.switches.generate.module import generate
 from ringleaf.switches.json.program import load_source, parse_source
 
 NAMES = ("l2l3", "rounds", "tables", "externs", "controller", "parsers", "stacks", "checksums")

@@ -8,9 +8,9 @@ from functools import cache
 import pytest
 from program_cases import BUILT, PROGRAMS
 
-from ringleaf.switches.generate import generate
 from ringleaf.switches.generate.flow import Body, If, Loop
 from ringleaf.switches.generate.lanes import Roller
+from ringleaf.switches.generate.module import generate
 from ringleaf.switches.generate.repetition import fields
 from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import Storage

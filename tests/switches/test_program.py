@@ -12,7 +12,8 @@ import pytest
 from compile_programs import COMPILERS, PROGRAMS, compile_program
 from program_cases import BUILT
 
-from ringleaf.switches.program import Program, _store
+from ringleaf.switches.parts import file_of
+from ringleaf.switches.program import Program
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCES = [source for folder in COMPILERS for source in sorted(folder.glob("*.p4"))]
@@ -34,15 +35,19 @@ def test_headers_that_may_be_added_need_room() -> None:
 
 
 def test_generated_module_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = _store("x = 1\n", "my program!")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "my program!.json"
+    shutil.copy(BUILT / "forward.json", path)
+
+    Program.load(path).declare()
+    (first,) = (tmp_path / "cache" / "ringleaf" / "engine").glob("*/*")
     written = first.stat().st_mtime_ns
+    Program.load(path).declare()
 
     assert first.name == "my_program_.py"
-    assert first.read_text() == "x = 1\n"
-    assert _store("x = 1\n", "my program!").stat().st_mtime_ns == written
-    assert _store("x = 2\n", "my program!").parent != first.parent
-    assert not list(first.parent.glob("*.tmp"))
+    assert first.read_text() == Program.load(path).module.text
+    assert first.stat().st_mtime_ns == written
+    assert file_of("x = 1\n", "my program!").parent != first.parent
 
 
 def test_same_program_is_generated_alike_in_every_process() -> None:

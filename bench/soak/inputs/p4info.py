@@ -26,7 +26,7 @@ def _feed_p4info(data: bytes, folder: Path) -> None:
     program, _ = device_program()
     path = folder / f"program{P4INFO_SUFFIX}"
     path.write_bytes(data)
-    other = Program(program.source, program.module, path)
+    other = Program(program.parts, path)
     other.schema.check()
     assert other.encoder
 

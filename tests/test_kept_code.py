@@ -1,6 +1,7 @@
-"""Methods of dataclasses that are compiled once: the same classes, from files of a cache."""
+"""Code that is compiled once: the same classes and patterns, from files of a cache."""
 
 import dataclasses
+import re
 import sys
 import typing
 from dataclasses import FrozenInstanceError, dataclass
@@ -9,8 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ringleaf.core import kept_methods
-from ringleaf.core.kept_methods import kept
+from ringleaf.core import kept_code
+from ringleaf.core.kept_code import kept
+
+PATTERN_MAKER = vars(re)["_compiler"]
+BEFORE = PATTERN_MAKER.compile
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +54,7 @@ def check(both: Any) -> None:
 def test_methods_are_compiled_once_and_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     with kept("command"):
         check(make())
-    monkeypatch.setattr(kept_methods, "compile", refuse, raising=False)
+    monkeypatch.setattr(kept_code, "compile", refuse, raising=False)
     with kept("command"):
         again = make()
 
@@ -71,12 +75,42 @@ def make_pair() -> Any:
 def test_annotations_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with kept("command"):
         make_pair()
-    monkeypatch.setattr(kept_methods, "compile", refuse, raising=False)
+    monkeypatch.setattr(kept_code, "compile", refuse, raising=False)
     with kept("command"):
         again = make_pair()
 
     assert typing.get_type_hints(again) == {"left": list[int], "right": dict[str, int]}
     assert again(left=[1], right={}) == ([1], {})
+
+
+PATTERNS = [
+    (r"(?P<name>[^\W\d]\w*)(?:=(\d+))?", re.IGNORECASE, "Ab=12 é"),
+    (rb"\n(?:from ([\w.]+) import|import ([\w.]+))", 0, b"\nimport x.y"),
+    (r"^ [a-f\x00-\u20ac]{2,3}? $  # a comment", re.VERBOSE | re.MULTILINE, "xx\nab\n"),
+]
+
+
+@pytest.mark.parametrize(("text", "flags", "searched"), PATTERNS)
+def test_patterns_are_compiled_once(
+    text: Any, flags: int, searched: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = re.compile(text, flags)
+    for attempt in range(2):
+        re.purge()
+        with kept("command"):
+            again = re.compile(text, flags)
+        monkeypatch.setattr(PATTERN_MAKER._parser, "parse", refuse)
+        assert again is not expected, attempt
+        assert again == expected
+        assert (again.flags, again.groupindex) == (expected.flags, expected.groupindex)
+        matches = [pattern.search(searched) for pattern in (again, expected)]
+        assert len({match and (match.span(), match.groups()) for match in matches}) == 1
+        assert matches[0]
+
+
+def test_wrong_patterns_are_refused_as_ever() -> None:
+    with kept("command"), pytest.raises(re.error, match="unterminated"):
+        re.compile("[a-")
 
 
 def test_what_is_no_expression_is_refused_as_ever() -> None:
@@ -87,7 +121,7 @@ def test_what_is_no_expression_is_refused_as_ever() -> None:
 def test_each_name_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with kept("command"):
         make()
-    monkeypatch.setattr(kept_methods, "compile", refuse, raising=False)
+    monkeypatch.setattr(kept_code, "compile", refuse, raising=False)
     with pytest.raises(AssertionError, match="compiled"), kept("other"):
         make()
 
@@ -96,8 +130,10 @@ def test_dataclasses_are_made_as_ever_afterwards() -> None:
     with kept("command"):
         assert "exec" in vars(dataclasses)
         assert "compile" in vars(typing)
+        assert PATTERN_MAKER.compile is not BEFORE
     assert "exec" not in vars(dataclasses)
     assert "compile" not in vars(typing)
+    assert PATTERN_MAKER.compile is BEFORE
 
 
 @pytest.mark.parametrize("error", [SystemExit(2), SystemExit("no"), ValueError()])
@@ -128,7 +164,7 @@ def test_a_damaged_file_is_made_anew(folder: Path, monkeypatch: pytest.MonkeyPat
         (folder / "command").write_bytes((folder / "command").read_bytes()[:-9] + b"\xff" * 9)
     with kept("command"):
         check(make())
-    monkeypatch.setattr(kept_methods, "compile", refuse, raising=False)
+    monkeypatch.setattr(kept_code, "compile", refuse, raising=False)
     with kept("command"):
         check(make())
 
@@ -136,7 +172,7 @@ def test_a_damaged_file_is_made_anew(folder: Path, monkeypatch: pytest.MonkeyPat
 def test_another_python_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with kept("command"):
         make()
-    monkeypatch.setattr(kept_methods, "compile", refuse, raising=False)
+    monkeypatch.setattr(kept_code, "compile", refuse, raising=False)
     monkeypatch.setattr(sys, "version", "another")
     with pytest.raises(AssertionError, match="compiled"), kept("command"):
         make()
@@ -148,7 +184,7 @@ def test_methods_that_nobody_asks_for_are_left_out_of_a_large_file(
     with kept("command"):
         make()
     before = (folder / "command").stat().st_size
-    monkeypatch.setattr(kept_methods, "MOST", 1)
+    monkeypatch.setattr(kept_code, "MOST", 1)
     with kept("command"):
 
         @dataclass
