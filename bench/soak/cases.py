@@ -262,6 +262,8 @@ def draw(seed: int, number: int) -> SoakCase:
         given |= _some(_BY_HOSTS, random, share=0.4)
     if kind == "switches" and "servers" in given:
         given |= _some(_SOLVED, random, share=0.4)
+        if given.get("routes") in _SOLVED["routes"]:
+            given.pop("repath", None)
     given |= draw_circuits(given, random, aggregates=kind == "switches")
     trouble = draw_trouble(given, random)
     if kind != "switches":
