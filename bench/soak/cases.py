@@ -261,9 +261,7 @@ def draw(seed: int, number: int) -> SoakCase:
     if kind in ("hosts", "methods"):
         given |= _some(_BY_HOSTS, random, share=0.4)
     if kind == "switches" and "servers" in given:
-        given |= _some(_SOLVED, random, share=0.4)
-        if given.get("routes") in _SOLVED["routes"]:
-            given.pop("repath", None)
+        given = _with_solved_routes(given, random)
     given |= draw_circuits(given, random, aggregates=kind == "switches")
     trouble = draw_trouble(given, random)
     if kind != "switches":
@@ -304,6 +302,12 @@ def draw_options(random: Random) -> dict[str, str]:
         given.pop("dtype", None)
     given |= _draw_repath(given, random)
     return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
+
+
+def _with_solved_routes(given: Mapping[str, str], random: Random) -> dict[str, str]:
+    """Return options with routes that are solved, some of the time, which have no other paths."""
+    solved = _some(_SOLVED, random, share=0.4)
+    return {name: value for name, value in given.items() if not solved or name != "repath"} | solved
 
 
 def _draw_repath(given: Mapping[str, str], random: Random) -> dict[str, str]:
