@@ -1,4 +1,4 @@
-"""What is made of a program's JSON before there is machine code: for our own programs, once.
+"""The parts of a program that come before machine code; those of our own programs are kept.
 
 To read the JSON of our largest programs, to write their modules and to check these takes most of a
 second, and so much of the generator that a small run should not import it.
@@ -36,7 +36,7 @@ class ProgramParts:
     module: Module
     code: CodeType
     title: str
-    """What the module's file is named after."""
+    """The name of the module's file, but for letters that files should not have."""
 
 
 def read_parts(path: Path, variant: Variant = ORDINARY) -> ProgramParts:
@@ -57,6 +57,7 @@ def read_parts(path: Path, variant: Variant = ORDINARY) -> ProgramParts:
 
 
 def _is_own(path: Path) -> bool:
+    """Whether a program is ours; others change without any source of ours."""
     with suppress(OSError, ValueError):
         return os.path.samefile(path, built_program(path.stem))
     return False

@@ -28,7 +28,7 @@ _compiler: Any = vars(re)["_compiler"]
 _compile_pattern = _compiler.compile
 
 MOST = 10_000
-"""The most texts in a file; if there are more, those that no class has asked for are left out."""
+"""The most texts in a file; if there are more, those that nobody has asked for are left out."""
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def kept(name: str) -> Iterator[None]:
 
 
 class _Store:
-    """What is known, by the texts that it was made of."""
+    """Code, and the parts of patterns, by the texts that they were made of."""
 
     def __init__(self, known: dict[str, Any]) -> None:
         self._known = known
@@ -79,7 +79,7 @@ class _Store:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What the file is to hold."""
+        """The content of the file that is written."""
         every = self._known | self._used
         return every if len(every) <= MOST else self._used
 
@@ -97,6 +97,7 @@ class _Store:
             return _compile_pattern(pattern, flags)
 
         def make() -> Any:
+            # A pattern does not show its numbers: Python's own function leaves them in a list here.
             taken: list[Any] = []
             names = vars(_compiler) | {"_sre": SimpleNamespace(compile=lambda *p: taken.extend(p))}
             FunctionType(_compile_pattern.__code__, names)(pattern, flags)

@@ -1,4 +1,4 @@
-"""What has been written: a module, and where it keeps what."""
+"""A module as the generator has written it, and the places of its state."""
 
 from __future__ import annotations
 

@@ -416,7 +416,7 @@ def test_commas_at_the_end_and_the_home_folder(
 def test_files_that_options_name_may_be_in_the_home_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of several with commas, and behind `s0=`, too; ~ within a name is a letter like others."""
+    """Also in lists with commas, and behind `s0=`; ~ within a name is a letter like others."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "net.edges").write_text("h0 s0 rate=100G\nh1 s0\n")
     (tmp_path / "my.csv").write_text("step,src,dst,chunk,op\n0,0,1,0,copy\n")

@@ -1,4 +1,4 @@
-"""What is made of a program's JSON: for our own programs, taken from the cache."""
+"""The parts of programs; those of our own programs are taken from the cache."""
 
 from __future__ import annotations
 
