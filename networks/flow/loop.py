@@ -12,7 +12,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.core import native_types as types
 from ringleaf.core.arena import Arena, Words
 from ringleaf.core.compiled import call_back, call_handler, compiled, handler, inline
-from ringleaf.core.heap import CAPACITY, COUNT, first_event, first_time_ps, pop_event
+from ringleaf.core.heap import CAPACITY, COUNT, first_time_ps, pop_event
 from ringleaf.core.native_types import ARENA
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.networks.endpoints.driver import (
@@ -24,7 +24,6 @@ from ringleaf.networks.endpoints.driver import (
     is_noteworthy,
     is_pending,
 )
-from ringleaf.networks.flow.counting import settle
 from ringleaf.networks.flow.messages import (
     ARRIVE,
     CREDIT,
@@ -116,9 +115,9 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
         take_answer(arena, at, flow, now_ps)
 
 
-@inline
-def handle_all(arena: Arena, at: int, until_ps: int) -> int:
-    """Handle events; return as `run`, while bytes may be counted that no link has."""
+@compiled(types.int64(ARENA, types.int64, types.int64))
+def run(arena: Arena, at: int, until_ps: int) -> int:
+    """Handle events until Python is needed; return the reason why it stopped."""
     words = arena.words
     net = words[at + n.NET_AT]
     heap = words[net + s.HEAP_AT]
@@ -140,18 +139,8 @@ def handle_all(arena: Arena, at: int, until_ps: int) -> int:
         now_ps = time_ps
         words[net + s.EVENTS] += 1
         event = pop_event(words, heap)
-        if words[heap + COUNT] > 0:
-            after = first_event(words, heap)
-            fetch_ahead(words, at, after & 7, after >> 3)
+        fetch_ahead(words, at)
         handle(arena, at, event, now_ps)
-
-
-@compiled(types.int64(ARENA, types.int64, types.int64))
-def run(arena: Arena, at: int, until_ps: int) -> int:
-    """Handle events until Python is needed; return the reason why it stopped."""
-    reason = handle_all(arena, at, until_ps)
-    settle(arena.words, at)
-    return reason
 
 
 @handler

@@ -18,6 +18,7 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.flow import loop
+from ringleaf.networks.flow.counting import settle
 from ringleaf.networks.flow.layout import FlowTables
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import Direction, RunResult
@@ -97,6 +98,14 @@ class FlowMachine:
         self, until_ps: int, under_way: Sequence[CollectiveOperation]
     ) -> list[CollectiveOperation]:
         """Let time run until operations are done, or to `until_ps`; return those then done."""
+        try:
+            return self._advance(until_ps, under_way)
+        finally:
+            self._settle()
+
+    def _advance(
+        self, until_ps: int, under_way: Sequence[CollectiveOperation]
+    ) -> list[CollectiveOperation]:
         while True:
             told_ps = self.telling.next_ps(self.now_ps, self._counted)
             stop_ps = min(until_ps, told_ps, self._next_trouble_ps)
@@ -117,6 +126,7 @@ class FlowMachine:
                     stop_ps = min(until_ps, self._next_trouble_ps)
                 self.now_ps = stop_ps
                 if self.troubles is not None:
+                    self._settle()  # before ways are others
                     self.troubles.happen(stop_ps)
                 if stop_ps == until_ps:
                     return []
@@ -153,6 +163,10 @@ class FlowMachine:
                     "have no losses; take net=virtual, or a larger queue for flows"
                 )
         return replace(result, queue_peaks=peaks, peak_queue_bytes=max(peaks.values(), default=0))
+
+    def _settle(self) -> None:
+        """Have all bytes on links that have been carried."""
+        settle(self._store.arena, self.tables.at)
 
     def _counted(self) -> tuple[int, int]:
         """Return the packet-hops and the events so far."""

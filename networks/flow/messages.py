@@ -14,7 +14,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Arena, Words
 from ringleaf.core.compiled import inline
 from ringleaf.core.headers import PRIORITIES
-from ringleaf.core.heap import push_event
+from ringleaf.core.heap import COUNT, event_at, push_event
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.core.views import as_floats, prefetch
 from ringleaf.hosts.agent import HOST, PROGRESS, READY, REFUSALS, complete
@@ -92,12 +92,24 @@ def qp_of(arena: Arena, at: int, flow: int) -> Qp:
 
 
 @inline
-def fetch_ahead(words: Words, at: int, kind: int, flow: int) -> None:
-    """Have the processor fetch what the next event will need, as large runs miss its caches."""
-    row = n.flow_at(words, at, flow)
+def fetch_ahead(words: Words, at: int) -> None:
+    """Have the processor fetch what the next events will need, as large runs miss its caches."""
+    heap = words[words[at + n.NET_AT] + s.HEAP_AT]
+    if words[heap + COUNT] > 0:
+        fetch_next(words, at, event_at(words, heap, 0))
+    for row in range(1, min(5, words[heap + COUNT])):
+        soon = n.flow_at(words, at, event_at(words, heap, row) >> 3)
+        prefetch(words, soon + n.ANSWER_PS)
+        prefetch(words, words[soon + n.QP_AT])
+        prefetch(words, words[soon + n.QP_AT] + RECEIVES_AT)
+
+
+@inline
+def fetch_next(words: Words, at: int, event: int) -> None:
+    """Have all fetched that the next event will need; its flow is there, as it has been near."""
+    kind, row = event & 7, n.flow_at(words, at, event >> 3)
     if words[row + n.AGENT] == 0:
         return
-    prefetch(words, row + n.FROM_PS)
     qp = words[row + n.QP_AT]
     if kind == END:
         prefetch(words, words[qp + SENDS_AT] + words[qp + SENDS_CURRENT] % RING * REQUEST_WORDS)

@@ -209,9 +209,15 @@ def first_time_ps(words: Words, at: int) -> int:
 
 
 @inline
+def event_at(words: Words, at: int, row: int) -> int:
+    """Return the event of a row; any, if there is none. Rows 1 to 4 may be next after row 0."""
+    return event_of(words[words[at + ROWS_AT] + row * ROW + 1])
+
+
+@inline
 def first_event(words: Words, at: int) -> int:
     """Return the first event; any, if there is none."""
-    return event_of(words[words[at + ROWS_AT] + 1])
+    return event_at(words, at, 0)
 
 
 @inline

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ringleaf.core.disk import write_bytes, write_text
+from ringleaf.core.disk import write_text
 from ringleaf.core.units import format_count, format_size, format_time
 from ringleaf.experiments.explain.findings import Explained, file_of
 from ringleaf.experiments.records import circuit_spells, columns, drops, link_use
+from ringleaf.experiments.records.arrays import write_arrays
 from ringleaf.experiments.records.circuit_spells import Spell, read_spells
 from ringleaf.experiments.records.columns import Column, as_us, fixed
 from ringleaf.experiments.records.drops import Key
@@ -286,9 +286,7 @@ class CollectiveResults(Results):
             arrays["links"] = np.array(series.links)
             arrays[f"{algo}.{size_bytes}.bin_ps"] = np.array(series.bin_ps)
             arrays[f"{algo}.{size_bytes}.bytes"] = series.size_bytes
-        packed = io.BytesIO()
-        np.savez_compressed(packed, **arrays)
-        write_bytes(path, packed.getvalue())
+        write_arrays(path, arrays)
 
 
 def read_results(folder: Path, summary: Mapping[str, Any]) -> CollectiveResults:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -14,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.core.disk import write_bytes, write_text
+from ringleaf.core.disk import write_text
 from ringleaf.core.units import format_size, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import circuit_counts, drops, link_use
+from ringleaf.experiments.records.arrays import write_arrays
 from ringleaf.experiments.records.columns import Column, as_ms, as_us
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
@@ -289,9 +289,7 @@ def _write(folder: Path, done: WorkResults) -> None:
     arrays: dict[str, Any] = {"messages": done.messages.table}
     if done.link_series is not None:
         arrays["link_series"] = done.link_series
-    packed = io.BytesIO()
-    np.savez_compressed(packed, **arrays)
-    write_bytes(folder / SERIES, packed.getvalue())
+    write_arrays(folder / SERIES, arrays)
     write_text(folder / FILE, done.timeline.as_chrome())
     if len(done.messages.table):
         lines = (dict(zip(COLUMNS, row, strict=True)) for row in done.messages.table.tolist())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
@@ -13,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.core.disk import write_bytes, write_text
+from ringleaf.core.disk import write_text
 from ringleaf.core.units import PS_PER_MS, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import drops, link_use
+from ringleaf.experiments.records.arrays import write_arrays
 from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
@@ -322,9 +322,7 @@ class JobsResults(Results):
                 folder.keep(partial(_write_timeline, path, case), path)
 
     def _write_series(self, path: Path) -> None:
-        packed = io.BytesIO()
-        np.savez_compressed(packed, **_arrays(self.cases))
-        write_bytes(path, packed.getvalue())
+        write_arrays(path, _arrays(self.cases))
 
 
 def _write_timeline(path: Path, case: JobsCase) -> None:

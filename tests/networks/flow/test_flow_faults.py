@@ -141,6 +141,24 @@ def test_without_new_routes_what_stays_down_stops_the_run() -> None:
     assert take(FlowNetwork, few, ring_allreduce(4), reroute_ps=US) > 0
 
 
+def test_bytes_stay_on_the_links_that_carried_them() -> None:
+    """The messages before a link goes down for good; no others, which take new ways."""
+    schedule = ring_allreduce(4)
+
+    def carried(faults: str) -> int:
+        network = FlowNetwork(SMALL, options(faults, reroute_ps=0, has_data=False))
+        result = network.run(schedule, network.arrays(400_000, schedule=schedule))
+        assert sum(result.link_bytes.values()) == pytest.approx(usual_bytes, rel=0.01)
+        return result.link_bytes["s0", "s2"]
+
+    usual = FlowNetwork(SMALL, options("", has_data=False))
+    outcome = usual.run(schedule, usual.arrays(400_000, schedule=schedule))
+    usual_bytes, middle_us = sum(outcome.link_bytes.values()), outcome.time_ps // 2 // US
+    part = carried(f"s0-s2 down at {middle_us}us") / outcome.link_bytes["s0", "s2"]
+
+    assert part == pytest.approx(0.5, abs=0.2)  # of six steps two or three are over
+
+
 @FEW
 @given(
     st.lists(

@@ -152,13 +152,13 @@ def test_runs_after_one_another_take_as_long_as_by_packets() -> None:
 def test_links_carry_the_bytes_of_packets() -> None:
     """All data; and acknowledgements, of which packets have a few more, as each brings credit."""
     flows, packets = (
-        run(leafspine(2, 2, 4), ring_allreduce(8), 4 << 20, packets=each).link_bytes
-        for each in (False, True)
+        run(leafspine(2, 2, 4), ring_allreduce(8), 4 << 20, packets=each) for each in (False, True)
     )
 
-    assert flows.keys() == packets.keys()
-    for link, size_bytes in packets.items():
-        assert flows[link] == pytest.approx(size_bytes, rel=0.01, abs=4000)
+    assert flows.link_bytes.keys() == packets.link_bytes.keys()
+    for link, size_bytes in packets.link_bytes.items():
+        assert flows.link_bytes[link] == pytest.approx(size_bytes, rel=0.01, abs=4000)
+    assert flows.packet_hops == pytest.approx(packets.packet_hops, rel=0.02)
 
 
 def test_series_have_all_bytes() -> None:
