@@ -169,12 +169,15 @@ def test_series_have_all_bytes() -> None:
 
 
 def test_a_run_s_series_have_nothing_of_the_run_before() -> None:
-    network = FlowNetwork(leafspine(2, 2, 2), NetworkOptions(has_data=False))
+    """They have all its bytes, and in no bin more than a link carries in its time."""
+    network = FlowNetwork(leafspine(2, 2, 2), NetworkOptions(has_data=False, bins=8))
     schedule = ring_allreduce(4)
-    for elements in (40_000, 400):
+    for elements in (400_000, 30_000, 500_000, 30_000):
         result = network.run(schedule, network.arrays(elements, schedule=schedule))
+        most_bytes = result.bin_ps / BYTE_PS
         for ends, series in result.link_series.items():
             assert series.sum() == result.link_bytes[ends]
+            assert series.max() <= 1.001 * most_bytes + 2
 
 
 def test_a_message_has_as_many_bytes_in_each_bin_as_of_its_time() -> None:
