@@ -15,6 +15,7 @@ from ringleaf.networks.virtual.lines import line_bytes
 from ringleaf.networks.virtual.state import port_row
 
 ANSWER_BYTES = line_bytes(ACK_HEAD_BYTES + ICRC_BYTES)
+MOST_PRODUCT = (1 << 63) - 1  # of bytes and picoseconds, as whole numbers
 
 
 @inline
@@ -52,13 +53,21 @@ def count(
         last_ps = since_ps + (now_ps - since_ps) // width * width
         while from_ps < last_ps:
             until_ps = since_ps + ((from_ps - since_ps) // width + 1) * width
-            part = left * (until_ps - from_ps) // (now_ps - from_ps)
-            answers_part = answers_left * (until_ps - from_ps) // (now_ps - from_ps)
+            part = part_of(left, until_ps - from_ps, now_ps - from_ps)
+            answers_part = part_of(answers_left, until_ps - from_ps, now_ps - from_ps)
             put_in_bin(words, at, flow, from_ps, part, answers_part)
             left -= part
             answers_left -= answers_part
             from_ps = until_ps
     put_in_bin(words, at, flow, now_ps, left, answers_left)
+
+
+@inline
+def part_of(size: int, part_ps: int, whole_ps: int) -> int:
+    """Return the bytes of a part of a time, rounded down; of very many, the first 15 digits."""
+    if size <= MOST_PRODUCT // part_ps:
+        return size * part_ps // whole_ps
+    return int(size * (part_ps / whole_ps))
 
 
 @inline

@@ -180,6 +180,15 @@ def test_a_run_s_series_have_nothing_of_the_run_before() -> None:
             assert series.max() <= 1.001 * most_bytes + 2
 
 
+def test_a_message_of_64_gib_has_no_more_in_a_bin_than_a_link_carries() -> None:
+    """Its bytes times the picoseconds of a bin are more than a word holds."""
+    result = run(star(2), copies(2, (0, 1)), 1 << 34, has_data=False)
+
+    for link, series in result.link_series.items():
+        assert series.sum() == result.link_bytes[link]
+        assert 0 <= series.min() <= series.max() <= 1.001 * result.bin_ps / BYTE_PS
+
+
 def test_a_message_has_as_many_bytes_in_each_bin_as_of_its_time() -> None:
     """On all links of its way, and its acknowledgements on theirs: to a byte for each bin."""
     result = run(star(2), copies(2, (0, 1)), 1_000_000, has_data=False)
