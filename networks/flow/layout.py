@@ -160,16 +160,6 @@ class FlowTables(ABC):
         agent = self._connections.agents[end.host]
         return int(self._store.arena.words[agent + QPS_AT]) + end.number * QP_WORDS
 
-    def _peak(self, end: QueuePair, way: Sequence[int], back: Sequence[int]) -> float:
-        """Return the most that a flow may have, by the links of its way and by its window."""
-        by_window = self._window_bits(end) * PS_PER_S // self._empty_ps(end, way, back)
-        return float(min(*(self._rates[i] for i in way), by_window))
-
-    def _empty_ps(self, end: QueuePair, way: Sequence[int], back: Sequence[int]) -> int:
-        """Return the round trip of a full packet and its acknowledgement where nothing else is."""
-        frame = self._frame_bytes(end)
-        return self._one_way_ps(way, frame) + self._one_way_ps(back, ANSWER_BYTES)
-
     def _window_bits(self, end: QueuePair) -> int:
         """Return the bits on the line that a queue pair has in flight at most."""
         packets = int(self._store.arena.words[self._state(end) + ALLOWED])
@@ -220,14 +210,14 @@ class FlowTables(ABC):
         words[row + n.AGENT], words[row + n.QP], words[row + n.BACK] = agent, end.number, back
         words[row + n.TAIL_PS] = sum(self._delays[i] for i in way)
         floats[row + n.STORE_PS] = sum(PS_PER_S / rate for rate in rates) - PS_PER_S / min(rates)
-        words[row + n.ANSWER_PS] = self._one_way_ps(back_way, ANSWER_BYTES)
-        words[row + n.WINDOW] = self._window_bits(end)
-        empty_ps = self._empty_ps(end, way, back_way)
-        floats[row + n.EMPTY_PS] = empty_ps
-        floats[row + n.LEAVES] = min(rates[0], self._window_bits(end) * PS_PER_S // empty_ps)
-        f.set_peak(
-            *(words, int(words[self.at + n.FILLING_AT]), flow), self._peak(end, way, back_way)
-        )
+        answer_ps, window_bits = self._one_way_ps(back_way, ANSWER_BYTES), self._window_bits(end)
+        # The round trip of a full packet and its acknowledgement where nothing else is.
+        empty_ps = self._one_way_ps(way, self._frame_bytes(end)) + answer_ps
+        by_window = window_bits * PS_PER_S // empty_ps
+        words[row + n.ANSWER_PS], words[row + n.WINDOW] = answer_ps, window_bits
+        floats[row + n.EMPTY_PS], floats[row + n.LEAVES] = empty_ps, min(rates[0], by_window)
+        peak = float(min(*rates, by_window))
+        f.set_peak(words, int(words[self.at + n.FILLING_AT]), flow, peak)
         every = int(words[self._state(end) + ACK_EVERY])
         words[row + n.ANSWERS_EACH], words[row + n.PAYLOAD_BYTES] = every, words[agent + MTU]
         words[row + n.OWNER] = self._owners[end.group]
