@@ -3,17 +3,20 @@
 `python -m studies.flow_errors` runs each case on both networks, prints it, and writes the table
 `experiments/estimates/flow_errors.csv`, from which runs with `--net flow` take what their times may
 be wrong by; with `--part faults`, it measures these alone, and leaves the other rows as they are.
-Cases whose packets would take long are left out.
+Cases whose packets would take long are left out. `--packets FILE` keeps packets' times, so that
+after a change of flows alone only these run again, which takes minutes in place of an hour.
 """
 
 from __future__ import annotations
 
+import csv
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, product
+from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
@@ -24,7 +27,7 @@ from bench.options import Algorithms, Sizes, Topologies
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.faults import DOWN, RATE
 from ringleaf.core.units import PS_PER_NS, PS_PER_US
-from ringleaf.errors import RingleafError, choose
+from ringleaf.errors import ConfigError, RingleafError, choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.estimates.flow_errors import (
     ErrorCell,
@@ -126,7 +129,44 @@ Given = dict[str, Any]
 """Options, as typed."""
 
 
-def measure_collective(topo: str, algo: str, size: str, **more: str) -> list[ErrorCase]:
+class PacketTimes:
+    """Times by packets, by the name of a case; those in a file are not measured again.
+
+    Args:
+        path: The file, a line for each case, to which more are added; None: nothing is kept.
+
+    Raises:
+        ConfigError: If the file is not of that kind.
+        OSError: If it can't be read.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._kept: dict[str, list[int]] = {}
+        if path is None or not path.exists():
+            return
+        with path.open(encoding="utf-8", newline="") as file:
+            for line, row in enumerate(csv.reader(file), 1):
+                if len(row) < 2 or not all(each.isdecimal() for each in row[1:]):
+                    raise ConfigError(
+                        f"{path}:{line}: must be a case and its times in ps, got {row}; take a "
+                        "file that --packets has made"
+                    )
+                self._kept[row[0]] = [int(each) for each in row[1:]]
+
+    def of(self, case: str, measure: Callable[[], Iterable[int]]) -> list[int]:
+        """Return the times of a case in ps, which are measured if they are not there."""
+        if case not in self._kept:
+            self._kept[case] = list(measure())
+            if self._path is not None:
+                with self._path.open("a", encoding="utf-8", newline="") as file:
+                    csv.writer(file, lineterminator="\n").writerow([case, *self._kept[case]])
+        return self._kept[case]
+
+
+def measure_collective(
+    topo: str, algo: str, size: str, times: PacketTimes, name: str, **more: str
+) -> list[ErrorCase]:
     """Run a collective on both networks; return no case if its packets would take long.
 
     Raises:
@@ -139,16 +179,17 @@ def measure_collective(topo: str, algo: str, size: str, **more: str) -> list[Err
     (algorithm,), (size_bytes,) = packets.algorithms, packets.spec.sizes_bytes
     if packets.estimate(algorithm, size_bytes).run_s > MOST_S:
         return []
-    (one,) = packets.run()
-    (other,) = CollectiveExperiment(resolve_collective({**given, "net": "flow"})).run()
+    (packets_ps,) = times.of(name, lambda: (each.row.time_ps for each in packets.run()))
+    (one,) = CollectiveExperiment(resolve_collective({**given, "net": "flow"})).run()
     message_bytes = mean_message(one.schedule, size_bytes)
-    times = one.row.time_ps, other.row.time_ps
-    ratio = oversubscription(packets.graph)
+    about = topo, oversubscription(packets.graph), packets.ranks, size, message_bytes
     what = troubled(algo, packets.spec.network_faults)
-    return [ErrorCase(what, topo, ratio, packets.ranks, size, message_bytes, *times)]
+    return [ErrorCase(what, *about, packets_ps, one.row.time_ps)]
 
 
-def measure_faults(topo: str, algo: str, size: str, kind: str, seed: int) -> list[ErrorCase]:
+def measure_faults(
+    topo: str, algo: str, size: str, kind: str, seed: int, times: PacketTimes, name: str
+) -> list[ErrorCase]:
     """Run a collective on both networks while a drawn link between switches is slow, or is down.
 
     A link that is down comes back, or is down for good and routes lead around it.
@@ -171,10 +212,12 @@ def measure_faults(topo: str, algo: str, size: str, kind: str, seed: int) -> lis
         more["faults"] += f" for {lasting_ns}ns"
     else:
         more["reroute"] = f"{lasting_ns}ns"
-    return measure_collective(topo, algo, size, **more)
+    return measure_collective(topo, algo, size, times, f"{name}: {more}", **more)
 
 
-def measure_jobs(topo: str, algo: str, scheduler: str, size: str, count: int) -> list[ErrorCase]:
+def measure_jobs(
+    topo: str, algo: str, scheduler: str, size: str, count: int, times: PacketTimes, name: str
+) -> list[ErrorCase]:
     """Run jobs on both networks; return a case for each, or none if packets would take long.
 
     Raises:
@@ -190,14 +233,15 @@ def measure_jobs(topo: str, algo: str, scheduler: str, size: str, count: int) ->
     if packets.case_s(combination) > MOST_S:
         return []
     flows = JobsExperiment(resolve_jobs({**given, "net": "flow"}))
-    pairs = zip(packets.case(combination).rows, flows.case(combination).rows, strict=True)
+    by_packets = times.of(name, lambda: (row.jct_ps for row in packets.case(combination).rows))
+    pairs = zip(by_packets, flows.case(combination).rows, strict=True)
     message_bytes = packets.message_bytes(packets.spec.jobs[0], algo)
     about = topo, oversubscription(packets.graph), count * ranks, size, message_bytes
     what = jobs_by(algo, scheduler)
-    return [ErrorCase(what, *about, one.jct_ps, other.jct_ps) for one, other in pairs]
+    return [ErrorCase(what, *about, packets_ps, row.jct_ps) for packets_ps, row in pairs]
 
 
-def measure_workload(topo: str, given: Given) -> list[ErrorCase]:
+def measure_workload(topo: str, given: Given, times: PacketTimes, name: str) -> list[ErrorCase]:
     """Replay a workload on both networks; return no case if its packets would take long.
 
     Raises:
@@ -211,8 +255,8 @@ def measure_workload(topo: str, given: Given) -> list[ErrorCase]:
     what = workload_of(spec.pattern or spec.workload)
     size = str(given.get("flow_sizes") or given.get("layers"))
     about = topo, oversubscription(packets.graph), ranks, size, packets.mean_bytes
-    times = [each.run(_untold, _unpassed).iteration_ps for each in (packets, flows)]
-    return [ErrorCase(what, *about, *times)]
+    (packets_ps,) = times.of(name, lambda: [packets.run(_untold, _unpassed).iteration_ps])
+    return [ErrorCase(what, *about, packets_ps, flows.run(_untold, _unpassed).iteration_ps)]
 
 
 def _untold(_share: float, _done: int, _wanted: int) -> None:
@@ -245,7 +289,8 @@ def _cell(what: str, family: str, ratio: float, least: int, cases: list[ErrorCas
     )
 
 
-Measured = Callable[[], list[ErrorCase]]
+Measured = Callable[[PacketTimes, str], list[ErrorCase]]
+"""Measures a case, given what packets took before, and its name."""
 
 
 def _collectives(
@@ -283,12 +328,12 @@ def _faults() -> Iterator[tuple[str, Measured]]:
 PARTS = ("all", "faults")
 
 
-def _run(every: Iterable[tuple[str, Measured]]) -> Iterator[ErrorCase]:
+def _run(every: Iterable[tuple[str, Measured]], times: PacketTimes) -> Iterator[ErrorCase]:
     """Run and print cases; say why others are left out."""
     for name, measured in every:
         began_s = time.perf_counter()
         try:
-            cases = measured()
+            cases = measured(times, name)
         except RingleafError as error:
             say(f"# {name}: {error}")
             continue
@@ -309,6 +354,9 @@ def flow_errors_command(
     algo: Algorithms = None,
     size: Sizes = None,
     part: Annotated[str, typer.Option(help=f"One of {', '.join(PARTS)}.")] = "all",
+    packets: Annotated[
+        Path | None, typer.Option(help="File with packets' times, which keeps new ones.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Print all cases and their errors; write the table, if no cases were chosen."""
@@ -321,7 +369,7 @@ def flow_errors_command(
     every = _collectives(topo, algo, size)
     if part == "all" and not are_chosen:
         every = chain(every, _jobs(), _workloads(), _faults())
-    cases = list(_run(every if part == "all" else _faults()))
+    cases = list(_run(every if part == "all" else _faults(), PacketTimes(packets)))
     for least in sorted({bin_of(case.message_bytes) for case in cases}):
         own = np.array([case.percent for case in cases if bin_of(case.message_bytes) == least])
         say(
