@@ -32,6 +32,7 @@ def test_sweep_ends_at_or_below_its_maximum() -> None:
 
 def test_listed_sizes_keep_their_order() -> None:
     assert resolve({"size": "1MB,4KiB"}).sizes_bytes == (1_000_000, 4096)
+    assert resolve({"size": "64K,4,65536,64KiB"}).sizes_bytes == (65536, 4)  # each once
 
 
 def test_repeated_algorithms_run_once() -> None:

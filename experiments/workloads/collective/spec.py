@@ -143,9 +143,9 @@ class CollectiveSpec(NetworkSpec):
 
     @cached_property
     def sizes_bytes(self) -> tuple[int, ...]:
-        """The sizes: those given, or from the smallest to the largest."""
+        """The sizes, each once: those given, or from the smallest to the largest."""
         if self.sizes is not None:
-            return tuple(self._size("size", text) for text in self.sizes)
+            return tuple(dict.fromkeys(self._size("size", text) for text in self.sizes))
         size, last = self._size("min", self.smallest), self._size("max", self.largest)
         if last < size:
             raise ConfigError(f"max: must not be below min ({self.smallest}), got {self.largest!r}")
