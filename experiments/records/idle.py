@@ -12,10 +12,12 @@ from ringleaf.core.marking import NEVER
 from ringleaf.experiments.spec.network import FIXED, NetworkSpec
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.registry import find_system
+from ringleaf.topologies.own_terms import own_terms
 
 IN_SWITCHES = ("slots", "lanes", "ina_cc", "trees", "entries", "memory")
 BY_HOSTS = ("queue_pairs", "rank_order", "window", "cc")  # rank orders are those of schedules
 OF_FAULTS = ("reroute_ps", "shrink_ps")
+OF_LINKS = {"rate": "rate_bps", "delay": "delay_ps"}
 OF_SPARSE = ("cluster", "overlap")
 OF_DRAWN = ("flows", "interval")
 
@@ -36,12 +38,21 @@ def _idle(spec: NetworkSpec) -> Iterator[tuple[list[str], str]]:
         *_by_algorithms(spec),
         (OF_SPARSE if getattr(spec, "density", 1) == 1 else (), "density=100%"),
         (() if spec.faults else OF_FAULTS, "no faults"),
+        (_of_links(spec), "all links have their own"),
         (() if _is_random(spec) else OF_DRAWN, "flows are not random"),
         (() if spec.is_live else ("stall_ps",), f"net={spec.net}"),
     ):
         asked = [name for name in fields if name in spec.model_fields_set]
         if asked:
             yield asked, why
+
+
+def _of_links(spec: NetworkSpec) -> list[str]:
+    """Return the rate and delay of links that were asked for and no link takes."""
+    asked = [name for name in OF_LINKS.values() if name in spec.model_fields_set]
+    if not asked or spec.inject_bps is not None:  # which writes its rate into the topology's text
+        return []
+    return [OF_LINKS[name] for name in own_terms(spec.topo)]
 
 
 def _is_random(spec: NetworkSpec) -> bool:

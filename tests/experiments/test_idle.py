@@ -14,6 +14,7 @@ from ringleaf.experiments.runs.request import resolve
 
 RACK = "leafspine,leaves=1,spines=0,hosts=3"
 NO_ADDERS = "no algorithm adds in switches"
+OWN_RATE = "rate (all links have their own)"
 ADDERS = "all algorithms add in switches"
 
 
@@ -38,6 +39,11 @@ def said(**typed: Any) -> str:
         ({"algo": "ring", "overlap": "50%", "density": "1%"}, ""),
         ({"algo": "ring", "reroute": "1us", "shrink": "1us"}, "reroute, shrink (no faults)"),
         ({"algo": "ring", "reroute": "1us", "faults": "s0 down at 1ms for 1us"}, ""),
+        ({"algo": "ring", "topo": "fattree,rate=1G", "rate": "2G", "delay": "2us"}, OWN_RATE),
+        ({"algo": "ring", "topo": "examples/topologies/two_racks.edges", "rate": "2G"}, OWN_RATE),
+        ({"algo": "ring", "topo": "fattree,rate=1G"}, ""),
+        ({"algo": "ring", "topo": "fattree", "rate": "2G"}, ""),
+        ({"algo": "ring", "topo": "fattree", "inject": "2G"}, ""),
         ({"algo": "ring", "stall": "9s"}, "stall (net=virtual)"),
         ({"algo": "ring", "stall": "9s", "net": "mininet"}, ""),
         ({"jobs": [{"model": "vgg16"}], "algo": "ring", "entries": "8"}, f"entries ({NO_ADDERS})"),

@@ -32,6 +32,15 @@ def test_sweep_ends_at_or_below_its_maximum() -> None:
 
 def test_listed_sizes_keep_their_order() -> None:
     assert resolve({"size": "1MB,4KiB"}).sizes_bytes == (1_000_000, 4096)
+    assert resolve({"size": "64K,4,65536,64KiB"}).sizes_bytes == (65536, 4)  # each once
+
+
+@pytest.mark.parametrize(("size", "rate"), [("4T", "1M"), ("1000000T", "100G")])
+def test_sizes_whose_times_overflow_are_refused(size: str, rate: str) -> None:
+    # 4 TiB at 1 Mbit/s are 3.5e7 s, which is 3.5e19 ps; 2^63 is 9.2e18.
+    with pytest.raises(ConfigError, match=f"size: needs more than 100000 s at .*, got '{size}'"):
+        resolve({"size": size, "rate": rate, "net": "flow", "data": "none"})
+    assert resolve({"size": "100T", "rate": "100G"}).sizes_bytes == (100 << 40,)
 
 
 def test_repeated_algorithms_run_once() -> None:

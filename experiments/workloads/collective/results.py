@@ -21,6 +21,7 @@ from ringleaf.experiments.records.columns import Column, as_us, fixed
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.late_faults import tell_late
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
 from ringleaf.experiments.records.table import network_lines, wrong_line
@@ -214,6 +215,8 @@ class CollectiveResults(Results):
             yield wrong_line(self.wrong)
         yield from self.reasons()
         yield from table.remarks(self.rows)
+        ends_ps = {self.name_of((row.algo, row.size_bytes)): row.time_ps for row in self.rows}
+        yield from tell_late(self.options, ends_ps)
         for key, explained in self.explained.items():
             yield f"{self.name_of(key)}: {table.beyond(explained)}"
         if self.cpu_bound:

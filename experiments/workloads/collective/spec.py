@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS as KNOWN
-from ringleaf.core.units import exact_time, format_count, parse_size
+from ringleaf.core.units import exact_time, format_count, format_rate, parse_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import (
@@ -39,6 +39,13 @@ _Compressor = Annotated[str, kinds.checked(lambda text, where: text and parse_co
 def _sizes(text: str, where: str) -> tuple[str, ...]:
     parts = re.split(r"\s*,\s*|\s+(?=\d)", text.strip().removesuffix(","))
     return tuple(part.strip() for part in parts)
+
+
+MOST_S = 100_000
+"""The most seconds that a rank's bytes may need on one link: 64-bit picoseconds end at 9.2 million.
+
+An algorithm may need many times as long.
+"""
 
 
 class CollectiveSpec(NetworkSpec):
@@ -143,9 +150,9 @@ class CollectiveSpec(NetworkSpec):
 
     @cached_property
     def sizes_bytes(self) -> tuple[int, ...]:
-        """The sizes: those given, or from the smallest to the largest."""
+        """The sizes, each once: those given, or from the smallest to the largest."""
         if self.sizes is not None:
-            return tuple(self._size("size", text) for text in self.sizes)
+            return tuple(dict.fromkeys(self._size("size", text) for text in self.sizes))
         size, last = self._size("min", self.smallest), self._size("max", self.largest)
         if last < size:
             raise ConfigError(f"max: must not be below min ({self.smallest}), got {self.largest!r}")
@@ -161,6 +168,11 @@ class CollectiveSpec(NetworkSpec):
             raise ConfigError(
                 f"{where}: must be whole elements of {format_count(unit_bytes, 'byte')} and at "
                 f"least one, got {text!r}"
+            )
+        if 8 * size_bytes > MOST_S * self.rate_bps:
+            raise ConfigError(
+                f"{where}: needs more than {MOST_S} s at {format_rate(self.rate_bps)}, got "
+                f"{text!r}; take less, or a higher rate"
             )
         return size_bytes
 

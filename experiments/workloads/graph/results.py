@@ -22,6 +22,7 @@ from ringleaf.experiments.records.columns import Column, as_ms, as_us
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.late_faults import tell_late
 from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, as_csv, common, names_of
@@ -224,6 +225,7 @@ class GraphResults(Results):
         """Yield the lines below the table."""
         yield from about.results(self.done)
         yield from self.reasons()
+        yield from tell_late(self.config, {"the replay": self.done.iteration_ps})
         yield from network_lines(self)
         yield rate_line(self.done.packet_hops, self.wall_s)
 

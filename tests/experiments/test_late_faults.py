@@ -1,0 +1,52 @@
+"""Faults that begin when a run is over are told below the table, with the rows they missed."""
+
+from __future__ import annotations
+
+import pytest
+
+import ringleaf
+from ringleaf.experiments.records.late_faults import tell_late
+
+RACK = "leafspine,leaves=1,spines=0,hosts=3"
+
+
+def test_a_run_says_which_rows_a_fault_came_too_late_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # A ring of three has four steps, each with a third: of 1 MiB 28 us at 100 Gbit/s, of 4 KiB
+    # 0.1 us and 2 us of delay. So one takes more than 112 us, and the other one about 9.
+    options = {"topo": RACK, "algo": "ring", "size": "4K,1M", "faults": "h0-s0 rate 50G at 30us"}
+    run = ringleaf.run(**options, show=True)
+    short, long = (row.time_ps for row in run.rows)
+    assert short < 30_000_000 < long
+    lines = [line for line in capsys.readouterr().out.splitlines() if "too late" in line]
+    assert lines == ["# h0-s0 rate 50G at 30us: too late for ring at 4 KiB"]
+
+
+@pytest.mark.parametrize(
+    ("faults", "scale", "expected"),
+    [
+        ([], 1, []),
+        (["s0 down at 0"], 1, []),
+        (["s0 down at 9ps for 1ps"], 1, []),
+        (["s0 down at 10ps"], 1, ["s0 down at 10ps: too late for a"]),
+        (["s0 down at 1ps"], 10, ["s0 down at 1ps: too late for a"]),  # as times of faults grow
+        (
+            ["s0 down at 1ps", "h0-s0 loss 1% at 1us"],
+            1,
+            ["h0-s0 loss 1% at 1us: too late for a, b"],
+        ),
+    ],
+)
+def test_a_fault_is_late_from_the_end_of_a_run_on(
+    faults: list[str], scale: int, expected: list[str]
+) -> None:
+    options = {"faults": faults, "scale": scale}
+    assert list(tell_late(options, {"a": 10, "b": 1000})) == expected
+
+
+def test_many_rows_and_faults_are_counted() -> None:
+    options = {"faults": [f"s{number} down at 1us" for number in range(6)], "scale": 1}
+    first, *_, last = tell_late(options, dict.fromkeys("abcdef", 1))
+    assert first == "s0 down at 1us: too late for a, b, c, d and 2 more"
+    assert last == "2 more faults too late for some"
