@@ -163,3 +163,32 @@ def test_hosts_that_forward_are_named_unless_the_file_says_it(
     (tmp_path / "n.edges").write_text(text)
     note = "1 host has several links, and may forward for others: h0"
     assert notes(str(tmp_path / "n.edges")) == (note,) * said
+
+
+@pytest.mark.parametrize(("head", "rates_gbps"), [("", (10, 20)), ("multigraph 1", (30, 30))])
+def test_facing_links_of_a_multigraph_in_gml_are_two(
+    head: str, rates_gbps: tuple[int, int], tmp_path: Path
+) -> None:
+    """Each pair has 10 and 20 Gbit/s: one link with a rate each way, or two links both ways."""
+    nodes = " ".join(f'node [ id {number} label "{name}" ]' for number, name in enumerate("abs"))
+    edges = " ".join(
+        f'edge [ source {"abs".index(a)} target {"abs".index(b)} rate "{rate}" ]'
+        for a, b, rate in UP_AND_DOWN
+    )
+    file = tmp_path / "n.gml"
+    file.write_text(f"graph [ {head} {nodes} {edges} ]\n")
+    made = build(str(file))
+    assert (link(made, "h0", "s0").rate_bps, link(made, "s0", "h0").rate_bps) == tuple(
+        each * 10**9 for each in rates_gbps
+    )
+
+
+@pytest.mark.parametrize("is_facing", [False, True])
+def test_two_lines_of_ns3_are_two_links(is_facing: bool, tmp_path: Path) -> None:
+    """Each line of its text is a link both ways, from whichever end it is given."""
+    pairs = [(0, 2), (1, 2), *([(2, 0), (2, 1)] if is_facing else [(0, 2), (1, 2)])]
+    lines = "".join(f"{a} {b} 10Gbps 1us 0\n" for a, b in pairs)
+    file = tmp_path / "n.topo"
+    file.write_text(f"3 1 4\n2\n{lines}")
+    made = build(str(file))
+    assert link(made, "h0", "s0").rate_bps == link(made, "s0", "h0").rate_bps == 2 * 10**10

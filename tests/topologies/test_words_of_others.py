@@ -149,6 +149,48 @@ def test_units_of_rates(unit: str, bps: int | None) -> None:
     assert rate_unit(unit) == bps
 
 
+@pytest.mark.parametrize(
+    ("values", "ps"),
+    [
+        ({"delay_\N{MICRO SIGN}s": "5"}, "5000000ps"),
+        ({"Latency (\N{GREEK SMALL LETTER MU}s)": "5"}, "5000000ps"),
+        ({"delay_s": "5"}, "5000000000000ps"),
+        ({"latency [s]": "5"}, "5000000000000ps"),
+        ({"delayS": "5"}, "5000000000000ps"),
+        ({"latency_micros": "5"}, "5000000ps"),
+        ({"propagation_delay_nanos": "5"}, "5000ps"),
+        ({"delay": "5 milliseconds"}, "5000000000ps"),
+        ({"latency": "5 micros"}, "5000000ps"),
+    ],
+)
+def test_units_of_delays_in_names_and_words(values: dict[str, str], ps: str) -> None:
+    assert link_of(values) == {"delay": ps}
+
+
+@pytest.mark.parametrize("name", ["delays", "link_delays", "Latencys"])
+def test_a_plural_is_no_unit(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"a number needs a unit, got '5'"):
+        link_of({name: "5"})
+
+
+@pytest.mark.parametrize(
+    ("values", "bps"),
+    [
+        ({"bandwidth (Gb/s)": "50"}, 50 * 10**9),
+        ({"bandwidth (GB/s)": "50"}, 400 * 10**9),
+        ({"bandwidth_gbytes_per_sec": "50"}, 400 * 10**9),
+        ({"capacity_gigabits_per_second": "50"}, 50 * 10**9),
+        ({"speed [Mbit/s]": "50"}, 50 * 10**6),
+        ({"line_rate_gbps": "50"}, 50 * 10**9),
+        ({"port_speed": "10GigE"}, 10**10),
+        ({"bandwidth": "10 gigabits per second"}, 10**10),
+        ({"rate": "10 gigabits per second"}, 10**10),
+    ],
+)
+def test_units_of_rates_that_are_written_out(values: dict[str, str], bps: int) -> None:
+    assert link_of(values) == {"rate": str(bps)}
+
+
 def test_gigabytes_or_gigabits_are_told_by_the_unit_of_the_file() -> None:
     """`GB` was taken for gigabits, an eighth of what its author may mean."""
     values = {"bandwidth_GB": "12.5"}

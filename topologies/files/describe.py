@@ -21,7 +21,7 @@ from ringleaf.topologies.files.description import Cable, Description, FileNode
 from ringleaf.topologies.files.foreign import translate
 from ringleaf.topologies.files.maps import MOST_SHOWN, with_hosts
 from ringleaf.topologies.files.nodes import read_nodes
-from ringleaf.topologies.files.rows import NetworkRows
+from ringleaf.topologies.files.rows import NetworkRows, with_repeats_joined
 
 MOST_NODES = 20_000
 MOST_LINKS = 100_000
@@ -42,7 +42,7 @@ def describe(rows: NetworkRows, source: str) -> Description:
             ports.
     """
     where = f"topology {source}"
-    rows = translate(with_hosts(rows, where), where)
+    rows = translate(with_hosts(with_repeats_joined(rows), where), where)
     for what, count, most in (
         ("nodes", len(rows.nodes), MOST_NODES),
         ("links", len(rows.links), MOST_LINKS),

@@ -43,6 +43,7 @@ from ringleaf.topologies.files.foreign_units import (
     parted,
     rate_unit,
     read_label,
+    unit_of_name,
 )
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
@@ -58,8 +59,8 @@ _LABELS = ("label", "linklabel", "edgelabel", "name")
 """Names of what people see at a link, where they may have written its rate or delay."""
 
 _RATE = re.compile(
-    r"(?:link|edge|max)?(?:(?:data|bit)?rate|bandwidth|bw|capacity|speed)"
-    r"(raw|[kmgt]?(?:bps|bits?|bitps|bytes?|b|byteps))?"
+    r"(?:link|edge|port|max)?(?:(?:data|bit|line)?rate|bandwidth|bw|capacity|speed)"
+    r"(raw|(?:[kmgt]|kilo|mega|giga|tera)?(?:bits?|bytes?|b)(?:ps|s|pers(?:ec(?:ond)?)?)?)?"
 )
 _DELAY = re.compile(
     r"(?:link|edge)?(?:propagation|prop)?(?:delay|latency|lat|length|distance|dist)"
@@ -172,7 +173,8 @@ class _Words:
         ):
             for mine in (what, f"{what}_back"):
                 number = attributes.get(mine, "")
-                if NUMBER.fullmatch(number) and (what == "rate" or self._unit_of(what, values)):
+                is_open = what == "rate" or self._unit_of(what, values)
+                if is_word(number) or (NUMBER.fullmatch(number) and is_open):
                     attributes[mine] = read(mine, values, place) or number
                     known |= {each for each in values if _is_unit_of(each, mine)}
             if what in attributes:
@@ -206,7 +208,7 @@ class _Words:
         match = _RATE.fullmatch(plain(name))
         unit = own
         if not unit and match and match[1]:
-            unit = re.sub(r"[^A-Za-z]", "", name)[-len(match[1]) :]
+            unit = unit_of_name(name, match[1])
         unit = unit or self._unit_of(name, values) or values.get(RATE_UNIT, "")
         scale = 1 if unit.lower() == "raw" else rate_unit(unit or "?")
         if scale is None and not own:
@@ -225,9 +227,8 @@ class _Words:
         number, unit = parted(values[name], f"{place}: {name}")
         if unit and unit not in LENGTHS and not is_word(unit):
             return values[name].strip()
-        match = _DELAY.fullmatch(plain(name))
         is_length = bool(_DISTANCE.match(plain(name)))
-        unit = unit or ((match[1] or "") if match else "") or self._unit_of(name, values)
+        unit = unit or _delay_unit_of_name(name) or self._unit_of(name, values)
         beside = {**self.about, **values}
         unit = unit or beside.get(DELAY_UNIT, "")
         if is_length and unit not in LENGTHS:
@@ -266,6 +267,12 @@ class _Words:
         ]
         if unused:
             yield f"not used: {'; '.join(unused)}"
+
+
+def _delay_unit_of_name(name: str) -> str:
+    """Return the unit that the name of a delay or a length ends in; "" if it has none."""
+    match = _DELAY.fullmatch(plain(name))
+    return unit_of_name(name, match[1]).lower() if match and match[1] else ""
 
 
 def _problem(unit: str, remedy: str, example: str) -> tuple[str, str]:

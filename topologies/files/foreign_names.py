@@ -10,10 +10,13 @@ NOTHING = ("", "none", "nan", "null", "n/a", "na", "-", "?", "unknown", "undefin
 """Values of a link that say nothing: tables and programs write them where a number is missing."""
 
 
+MICROS = "[\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}]"
+
+
 @lru_cache(maxsize=1024)  # files have the same names again and again
 def plain(text: str) -> str:
-    """Return the letters and digits of a text, without capitals."""
-    return re.sub(r"[^a-z0-9]", "", text.lower())
+    """Return the letters and digits of a text, without capitals; a Greek mu is a u, as in us."""
+    return re.sub(r"[^a-z0-9]", "", re.sub(MICROS, "u", text.lower()))
 
 
 def filled(values: Mapping[str, str], nothing: tuple[str, ...] = ("", "None")) -> dict[str, str]:

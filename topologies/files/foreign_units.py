@@ -6,6 +6,7 @@ import re
 from fractions import Fraction
 
 from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.foreign_names import MICROS
 
 RATE_UNITS = "K, M, G, T, bit/s, GB/s"
 DELAY_UNITS = "ps, ns, us, ms, s, m, km"
@@ -13,11 +14,13 @@ DELAY_UNITS = "ps, ns, us, ms, s, m, km"
 
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?", re.IGNORECASE)
 LENGTHS = ("m", "km")
+_MICRO = re.compile(MICROS)
 _PIECE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-zA-Z/]+)", re.ASCII)
 
 _PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _RATE = re.compile(
-    r"(?:([kmgt])|(kilo|mega|giga|tera))?(bits?|bytes?|b|)(?:/s|ps|/sec|e|)",
+    r"(?:([kmgt])|(kilo|mega|giga|tera))?(bits?|bytes?|b|)"
+    r"(?:/s|ps|(?<=b)s|/sec|\s*per\s*s(?:ec(?:ond)?)?|(?:ig)?e|)",
     re.IGNORECASE | re.ASCII,
 )
 _SECONDS_PS = (
@@ -26,7 +29,7 @@ _SECONDS_PS = (
 )
 DELAYS_PS = {
     **{f"{short}{unit}": ps for short, _, ps in _SECONDS_PS for unit in ("s", "sec", "secs")},
-    **{f"{long}{unit}": ps for _, long, ps in _SECONDS_PS for unit in ("second", "seconds")},
+    **{f"{long}{unit}": ps for _, long, ps in _SECONDS_PS for unit in ("second", "seconds", "s")},
     **{"m": 5 * 10**3, "km": 5 * 10**6},
 }
 """Light takes 5 ns for a metre of glass."""
@@ -58,8 +61,23 @@ def delay_unit(text: str) -> int | None:
 
 
 def is_word(unit: str) -> bool:
-    """Return whether a unit of times is written out, like `microseconds`."""
-    return re.search("seconds?$", unit, re.IGNORECASE) is not None
+    """Return whether a unit of times is written out, like `microseconds` or `micros`."""
+    return re.search("(?:seconds?|[oi]s)$", unit, re.IGNORECASE) is not None
+
+
+def unit_of_name(name: str, unit: str) -> str:
+    """Return the unit at the end of an attribute's name, in its own letters; "" if it is none.
+
+    A single letter is one only if something parts it from the word before: `delay_s`, `delayS`,
+    but not `delays`.
+
+    Args:
+        name: The name.
+        unit: The unit as `plain` has it, to which the name's end comes down.
+    """
+    letters = re.sub(r"[^A-Za-z]", "", _MICRO.sub("u", name))[-len(unit) :] if unit else ""
+    is_parted = re.search(r"[^A-Za-z][A-Za-z]\W*$|[a-z][A-Z]\W*$", name) is not None
+    return letters if len(unit) != 1 or is_parted else ""
 
 
 def read_label(label: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -47,6 +47,8 @@ class NetworkRows:
 
     `is_directed` says that a link is one direction, and that there must be another one back.
     `strict` says that the format is our own, so that attributes with unknown names are errors.
+    `may_repeat` says that the format is one for any graph, in which scripts write a link that is
+    not directed from each of its ends; elsewhere, and in a multigraph, two such links are two.
     `notes` are lines for people: what is not used, or was assumed.
     """
 
@@ -55,6 +57,7 @@ class NetworkRows:
     about: FileRow
     is_directed: bool = False
     strict: bool = False
+    may_repeat: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -68,18 +71,19 @@ def with_ways(links: Sequence[LinkRow], are_directed: Sequence[bool]) -> tuple[L
     return tuple(ways)
 
 
-def check_ways(links: Sequence[LinkRow], *, is_directed: bool) -> tuple[bool, tuple[str, ...]]:
-    """Return whether links are one direction each, and a note if only they themselves say so.
+def with_repeats_joined(rows: NetworkRows) -> NetworkRows:
+    """Return rows as directed ones if each link is there from both ends, which a note says.
 
     Scripts write each link of a graph that is not directed twice, once from each end: two such
     links are one, with its own rate each way, and not two side by side.
     """
-    pairs = Counter((link.a, link.b) for link in links if link.a != link.b)
-    if is_directed or not pairs:
-        return is_directed, ()
+    pairs = Counter((link.a, link.b) for link in rows.links if link.a != link.b)
+    if rows.is_directed or not rows.may_repeat or not pairs:
+        return rows
     if any(count > 1 or (b, a) not in pairs for (a, b), count in pairs.items()):
-        return False, ()
-    return True, ("each link is there from both ends: the two are one link",)
+        return rows
+    note = "each link is there from both ends: the two are one link"
+    return replace(rows, is_directed=True, notes=(*rows.notes, note))
 
 
 def as_text(value: Any) -> str:

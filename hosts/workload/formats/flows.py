@@ -4,7 +4,8 @@
     0,1,64KiB,0
     2,1,1MiB,10us
 
-Ranks are counted from 0; sizes and times have units, as options have them. The columns may be in
+Ranks are counted from 0; sizes and times have units, as options have them, or their columns' names
+have one: `size_bytes`, `start_us`, `Start (us)`. The columns may be in
 any order, and be separated by semicolons or tabs, as spreadsheets write tables. Lines that begin
 with `#` are comments.
 """
@@ -12,6 +13,7 @@ with `#` are comments.
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 from ringleaf.core.files import HTSIM, NS3_FLOWS, kind_of, separator
@@ -25,6 +27,8 @@ from ringleaf.hosts.workload.graph import check_ranks
 COLUMNS = ("source", "target", "size", "start")
 _ALIASES = {"src": "source", "dst": "target", "destination": "target", "bytes": "size"}
 """Other names of columns, such as those of tables of schedules."""
+_WITH_UNIT = re.compile(r"(size|start)[_ ]\(?(bytes|ps|ns|us|ms|s)\)?")
+_UNITS = {"size": ("bytes",), "start": ("ps", "ns", "us", "ms", "s")}
 
 OTHERS = {NS3_FLOWS: read_ns3_flows, HTSIM: read_htsim_flows}
 """The readers of other kinds of files, which are told by their contents."""
@@ -52,15 +56,16 @@ def _read_csv(path: Path) -> list[TimedFlow]:
     between = separator(next((line for line in lines if line), ""))
     reader = csv.reader(lines, strict=True, skipinitialspace=True, delimiter=between)
     names: list[str] = []
+    units: dict[str, str] = {}
     flows = []
     try:
         for cells in reader:
             where = f"{path}: line {reader.line_num}"
             texts = _without_end([each.strip() for each in cells])
             if texts and names:
-                flows.append(_read_row(where, names, texts))
+                flows.append(_read_row(where, names, units, texts))
             elif texts:
-                names = _read_header(where, texts)
+                names, units = _read_header(where, texts)
     except csv.Error as error:
         raise ConfigError(f"{path}: line {reader.line_num}: {error}") from error
     if not names:
@@ -77,19 +82,31 @@ def _without_end(cells: list[str]) -> list[str]:
     return cells
 
 
-def _read_header(where: str, cells: list[str]) -> list[str]:
-    names = [_ALIASES.get(each.lower(), each.lower()) for each in cells]
+def _read_header(where: str, cells: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the columns, and the units that their names have."""
+    names: list[str] = []
+    units: dict[str, str] = {}
+    for each in cells:
+        name = each.lower()
+        match = _WITH_UNIT.fullmatch(name)
+        if match and match[2] in _UNITS[match[1]]:
+            name = match[1]
+            units[name] = match[2].replace("bytes", "B")
+        names.append(_ALIASES.get(name, name))
     if sorted(names) != sorted(COLUMNS):
         raise ConfigError(f"{where}: must be {','.join(COLUMNS)}, got {','.join(cells)!r:.80}")
-    return names
+    return names, units
 
 
-def _read_row(where: str, names: list[str], cells: list[str]) -> TimedFlow:
+def _read_row(where: str, names: list[str], units: dict[str, str], cells: list[str]) -> TimedFlow:
     if len(cells) != len(COLUMNS):
         raise ConfigError(
             f"{where}: must have {format_count(len(COLUMNS), 'cell')}, got {cells!r:.80}"
         )
     texts = dict(zip(names, cells, strict=True))
+    for name, unit in units.items():
+        if texts[name][-1:].isdigit():  # others have a unit of their own
+            texts[name] += unit
     source, target = (_read_rank(f"{where}: {name}", texts[name]) for name in COLUMNS[:2])
     if source == target:
         raise ConfigError(f"{where}: target must be another rank than source, got {target}")

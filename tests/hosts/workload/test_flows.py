@@ -185,3 +185,29 @@ def test_spreadsheets_write_the_same_flows(tmp_path: Path, text: str) -> None:
     path = tmp_path / "flows.csv"
     path.write_text(text, encoding="utf-8")
     assert read_flows(path).flows == [TimedFlow(0, 1, 65536, US)]
+
+
+@pytest.mark.parametrize(
+    ("header", "start", "start_ps"),
+    [
+        ("src,dst,size_bytes,start_ns", "5", 5000),
+        ("Source,Destination,Size (bytes),Start (us)", "2.5", 2_500_000),
+        ("src,dst,bytes,start_ps", "7", 7),
+        ("src,dst,size,start_us", "3ns", 3000),  # its own unit counts
+    ],
+)
+def test_columns_may_have_units_in_their_names(
+    header: str, start: str, start_ps: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text(f"{header}\n0,1,1000,{start}\n")
+    [flow] = read_flows(file).flows
+    assert (flow.size_bytes, flow.start_ps) == (1000, start_ps)
+
+
+@pytest.mark.parametrize("header", ["src,dst,size_us,start", "src,dst,size,start_bytes"])
+def test_a_column_has_units_of_its_own_kind(header: str, tmp_path: Path) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text(f"{header}\n0,1,1000,0\n")
+    with pytest.raises(ConfigError, match="must be source,target,size,start"):
+        read_flows(file)

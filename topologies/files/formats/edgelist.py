@@ -22,7 +22,6 @@ from ringleaf.topologies.files.rows import (
     NetworkRows,
     NodeRow,
     as_text,
-    check_ways,
 )
 
 LONGEST_DATA = 4096
@@ -57,9 +56,8 @@ def read(text: str, where: str) -> NetworkRows:
         else:
             about |= values
     rows = tuple(NodeRow(name, row) for name, row in nodes.items())
-    is_directed, notes = (False, ()) if is_ours else check_ways(links, is_directed=False)
     return NetworkRows(
-        rows, tuple(links), FileRow(1, about), is_directed, strict=is_ours, notes=notes
+        rows, tuple(links), FileRow(1, about), strict=is_ours, may_repeat=not is_ours
     )
 
 

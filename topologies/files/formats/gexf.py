@@ -19,7 +19,6 @@ from ringleaf.topologies.files.rows import (
     LinkRow,
     NetworkRows,
     NodeRow,
-    check_ways,
     with_ways,
 )
 
@@ -71,13 +70,12 @@ def read(text: str, where: str) -> NetworkRows:
         values = {"label": edge.attributes.get("label", ""), **row.values}
         links.append(LinkRow(*ends, FileRow(row.line, values)))
         are_directed.append(edge.attributes.get("type", usual) == "directed")
-    is_directed, notes = check_ways(links, is_directed=any(are_directed))
     return NetworkRows(
         tuple(nodes),
         with_ways(links, are_directed),
         FileRow(graph.line, {}),
-        is_directed,
-        notes=notes,
+        is_directed=any(are_directed),
+        may_repeat=True,
     )
 
 

@@ -22,7 +22,6 @@ from ringleaf.topologies.files.rows import (
     NetworkRows,
     NodeRow,
     as_text,
-    check_ways,
 )
 
 DEEPEST = 50
@@ -55,9 +54,12 @@ def read(text: str, where: str) -> NetworkRows:
         else:
             about.append((key, value, line))
     values = {key: value for key, value, _ in about if isinstance(value, str)}
-    is_directed, notes = check_ways(links, is_directed=values.get("directed") in _YES)
     return NetworkRows(
-        tuple(nodes), tuple(links), FileRow(graphs[0][2], values), is_directed, notes=notes
+        tuple(nodes),
+        tuple(links),
+        FileRow(graphs[0][2], values),
+        is_directed=values.get("directed") in _YES,
+        may_repeat=values.get("multigraph") not in _YES,
     )
 
 

@@ -22,7 +22,6 @@ from ringleaf.topologies.files.rows import (
     LinkRow,
     NetworkRows,
     NodeRow,
-    check_ways,
     with_ways,
 )
 
@@ -76,13 +75,13 @@ def read(text: str, where: str) -> NetworkRows:
     notes = [f"left out: {format_count(len(groups), 'group')}, whose nodes are kept"] * bool(groups)
     if all(are_directed) and _is_drawn_both_ways(child for child, _ in parts):
         are_directed = [False] * len(links)
-    is_directed, ways = check_ways(links, is_directed=any(are_directed))
     return NetworkRows(
         tuple(nodes),
         with_ways(links, are_directed),
         _row(graph, keys, where),
-        is_directed,
-        notes=(*notes, *ways),
+        is_directed=any(are_directed),
+        may_repeat=True,
+        notes=tuple(notes),
     )
 
 

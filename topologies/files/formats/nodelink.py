@@ -20,7 +20,6 @@ from ringleaf.topologies.files.rows import (
     NetworkRows,
     NodeRow,
     as_text,
-    check_ways,
 )
 
 
@@ -54,15 +53,12 @@ def read(text: str, where: str) -> NetworkRows:
     links = [_part(each, where, "source", "target") for each in _list(data, edges, where)]
     about = data.get("graph", {})
     rows = tuple(LinkRow(a, b, row) for (a, b), row in links)
-    is_directed, notes = _is_true(data, "directed"), tuple[str, ...]()
-    if not _is_true(data, "multigraph"):
-        is_directed, notes = check_ways(rows, is_directed=is_directed)
     return NetworkRows(
         tuple(NodeRow(name, row) for (name,), row in nodes),
         rows,
         _row(about) if isinstance(about, Located) else FileRow(data.line, {}),
-        is_directed,
-        notes=notes,
+        is_directed=_is_true(data, "directed"),
+        may_repeat=not _is_true(data, "multigraph"),
     )
 
 
