@@ -61,7 +61,7 @@ class TrainExperiment(Experiment[TrainSpec]):
         with fabric_folder() if self._serve is None else borrowed(self._serve) as place:
             processes = None
             if self._serve is None:
-                processes = Processes(spec.script, spec.ranks, place)
+                processes = Processes(spec.command_line, spec.ranks, place)
             hosting = Hosting(spec, place, *([processes.look] if processes else []))
             with processes or nullcontext():
                 try:
@@ -69,7 +69,7 @@ class TrainExperiment(Experiment[TrainSpec]):
                     if processes is not None:
                         processes.join()
                     if hosting.trace is not None:
-                        graph = hosting.trace.graph(Path(spec.script[0]).stem)
+                        graph = hosting.trace.graph(spec.title)
                         folder.keep(lambda: folder.note(_write_traces(folder.path, graph)))
                 finally:
                     self.results.take(hosting.account, hosting.outcomes)

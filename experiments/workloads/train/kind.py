@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.core.extras import require
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.kind import Measure, WorkloadKind
-from ringleaf.experiments.spec.options import file_name
+from ringleaf.experiments.spec.kinds import parse_yes
+from ringleaf.experiments.spec.options import file_name, options_of
+from ringleaf.experiments.workloads.train.modules import check_module, script_words
 
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
@@ -44,15 +46,17 @@ class TrainKind(WorkloadKind["TrainSpec"]):
 
     def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return the script's name."""
-        script = options[SCRIPT]
-        first = script if isinstance(script, str) else script[0]
-        return file_name(Path(str(first)).stem)
+        first = next(iter(script_words(options[SCRIPT])), "")
+        is_module = parse_yes("module", str(options.get("module") or "no"))
+        return file_name(first.rpartition(".")[2] if is_module else Path(first).stem)
 
     def check(self, spec: TrainSpec, counts: Counts) -> None:
         """Check that there is PyTorch, such a script, and a host for each rank."""
         require("torch", self.name)
-        if not spec.script or not os.path.isfile(spec.script[0]):
-            got = spec.script[0] if spec.script else ""
+        got = spec.script[0] if spec.script else ""
+        if spec.module:
+            check_module(got)
+        elif not os.path.isfile(got):
             raise ConfigError(f"script: must be a Python file, got {got!r}, and there is none")
         if spec.ranks > counts.hosts:
             raise ConfigError(
@@ -89,11 +93,14 @@ class TrainKind(WorkloadKind["TrainSpec"]):
 
     def command(self, options: Mapping[str, Any]) -> str:
         """Return the command that does a run again."""
-        others = {name: value for name, value in options.items() if name not in (SCRIPT, "out")}
-        typed = [part for name, value in others.items() for part in (f"--{name}", str(value))]
-        script = options[SCRIPT]
-        words = [script] if isinstance(script, str) else map(str, script)
-        return shlex.join(["ringleaf", "train", *typed, "--", *words])
+        flags = {name for name, option in options_of(self.spec).items() if option.is_flag}
+        typed: list[str] = []
+        for name, value in options.items():
+            if name in flags:  # one with a value would take the script's place by it
+                typed += [f"--{name}"] if parse_yes(name, str(value)) else []
+            elif name not in (SCRIPT, "out"):
+                typed += [f"--{name}", str(value)]
+        return shlex.join(["ringleaf", "train", *typed, "--", *script_words(options[SCRIPT])])
 
 
 KIND = TrainKind()

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from ringleaf.experiments.workloads.train.modules import AS_MODULE
 from ringleaf.experiments.workloads.train.wire import FOLDER
 
 _USUAL = ("torch", "torch.distributed", "torch.optim", "torch.nn.parallel", "torch._dynamo")
@@ -40,7 +41,7 @@ def run(rank: int, words: Sequence[str]) -> None:
 
     Args:
         rank: The rank.
-        words: The script and its arguments.
+        words: The script, or `-m` and a module, and its arguments.
     """
     import numpy as np
     import torch
@@ -52,9 +53,7 @@ def run(rank: int, words: Sequence[str]) -> None:
 
     signal.signal(signal.SIGINT, end_at_once)
     np.random.seed()  # else ranks draw alike; Python's own generator knows of forks
-    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-    sys.argv = list(words)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
+    os.environ |= dict.fromkeys(("RANK", "LOCAL_RANK", "ROLE_RANK"), str(rank))
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     register()
     replace_backends()
@@ -62,7 +61,19 @@ def run(rank: int, words: Sequence[str]) -> None:
     ranks = int(os.environ["WORLD_SIZE"])
     adopt_spawned_ranks(rank, ranks)
     keep_on_cpu(ranks)
-    runpy.run_path(words[0], run_name="__main__")
+    _run_words(words)
+
+
+def _run_words(words: Sequence[str]) -> None:
+    """Run a script, or a module behind `-m`, as `python` does."""
+    if words[0] != AS_MODULE:
+        sys.argv = list(words)
+        sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
+        runpy.run_path(words[0], run_name="__main__")
+        return
+    sys.argv = list(words[1:])
+    sys.path.insert(0, os.getcwd())
+    runpy.run_module(words[1], run_name="__main__", alter_sys=True)
 
 
 def end_at_once(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -145,6 +145,11 @@ class RankConnection:
         """The calls under way that are watched."""
         return self._watched & self._open.keys()
 
+    @property
+    def calls_under_way(self) -> list[int]:
+        """The calls that are not known to be over."""
+        return list(self._open)
+
     def is_open(self, number: int) -> bool:
         """Return whether a call is not known to be over."""
         return number in self._open

@@ -20,7 +20,13 @@ _FACTORIES = (
     *("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor"),
 )
 _METHODS = ("new_tensor", "new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided")
-_NOTHING = ("set_device", "synchronize", "empty_cache", "reset_peak_memory_stats", "init")
+_NOTHING = (
+    *("set_device", "synchronize", "empty_cache", "init", "ipc_collect"),
+    *("reset_peak_memory_stats", "reset_accumulated_memory_stats", "reset_max_memory_allocated"),
+    *("reset_max_memory_cached", "set_per_process_memory_fraction"),
+)
+_MARKS = ("range_push", "range_pop", "range_start", "range_end", "mark")
+"""What marks a profile of NVTX."""
 
 
 def keep_on_cpu(ranks: int) -> None:
@@ -41,6 +47,9 @@ def keep_on_cpu(ranks: int) -> None:
     torch.load = _moved(torch.load, keyword="map_location")
     for name in _NOTHING:
         setattr(torch.cuda, name, lambda *_, **__: None)
+    for name in _MARKS:
+        setattr(torch.cuda.nvtx, name, lambda *_, **__: None)
+    torch.cuda.device.__enter__ = torch.cuda.device.__exit__ = lambda *_: None
     torch.cuda.current_device = lambda: 0
     torch.cuda.device_count = _for_scripts(torch.cuda.device_count, ranks)
     usual = DistributedDataParallel.__init__

@@ -19,6 +19,17 @@ from ringleaf.experiments.workloads.train.wire import FOLDER
 PORT = "29500"
 """The port that scripts are told, as by `torchrun`. Nothing listens there (`stores.py`)."""
 
+TORCHRUN = {
+    "GROUP_RANK": "0",
+    "GROUP_WORLD_SIZE": "1",
+    "ROLE_NAME": "default",
+    "TORCHELASTIC_RESTART_COUNT": "0",
+    "TORCHELASTIC_MAX_RESTARTS": "0",
+    "TORCHELASTIC_RUN_ID": "ringleaf",  # by which is_torchelastic_launched() is true
+    "TORCHELASTIC_USE_AGENT_STORE": "False",
+}
+"""What `torchrun` tells scripts on one machine, but for ranks and their number."""
+
 END_S = 10.0
 """The time that ranks have to end by themselves, before they are killed."""
 
@@ -54,7 +65,8 @@ class Processes:
             "MASTER_PORT": PORT,
             "WORLD_SIZE": str(ranks),
             "LOCAL_WORLD_SIZE": str(ranks),
-            "GROUP_RANK": "0",
+            **TORCHRUN,
+            "ROLE_WORLD_SIZE": str(ranks),
             "CUDA_VISIBLE_DEVICES": "",
             FOLDER: str(self._folder),
         }

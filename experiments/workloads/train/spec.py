@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-from typing import Annotated, Any, Self
+from pathlib import Path
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator, ValidationInfo, model_validator
 
@@ -13,6 +13,7 @@ from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
 from ringleaf.experiments.workloads.train.clock import parse_compute
+from ringleaf.experiments.workloads.train.modules import AS_MODULE, script_words
 from ringleaf.experiments.workloads.train.rules import RuleList, parse_rules
 
 MOST_RANKS = 64
@@ -25,17 +26,16 @@ def _compressor(text: str, where: str) -> object:
     return text and parse_compressor(text, where)
 
 
-def _words(script: Any) -> tuple[str, ...]:
-    """Read a script with its arguments: a list of words, or a line as one would type it."""
-    words = shlex.split(script) if isinstance(script, str) else script
-    return tuple(map(str, words or ()))
-
-
 class TrainSpec(NetworkSpec):
     """A training script on an emulated network."""
 
-    script: Annotated[tuple[str, ...], BeforeValidator(_words)] = option(
+    script: Annotated[tuple[str, ...], BeforeValidator(script_words)] = option(
         "", "Training script: a Python file, and its own arguments"
+    )
+    module: kinds.Yes = option(
+        "no",
+        "The script is a module's name, as of python -m: package.train",
+        flags="--module -m",
     )
     ranks: Annotated[int, kinds.whole(1, MOST_RANKS)] = option(
         "4", "Number of ranks: processes, on the first hosts of the topology", flags="--ranks -n"
@@ -66,6 +66,17 @@ class TrainSpec(NetworkSpec):
     chakra: kinds.Yes = option(
         "no", "Write Chakra traces of what ranks did, a file per rank", flags="--chakra"
     )
+
+    @property
+    def title(self) -> str:
+        """The script's name without its folder and its ending, or the module's last one."""
+        first = self.script[0]
+        return first.rpartition(".")[2] if self.module else Path(first).stem
+
+    @property
+    def command_line(self) -> tuple[str, ...]:
+        """What each rank is to run, as `python` takes it."""
+        return (AS_MODULE, *self.script) if self.module else self.script
 
     @property
     def algorithms(self) -> RuleList:

@@ -28,6 +28,8 @@ from torch.utils._pytree import tree_leaves
 from ringleaf.experiments.workloads.train.link import RankConnection
 from ringleaf.experiments.workloads.train.works import FabricWork
 
+PS_PER_MS = 10**9
+
 
 class RankStreams:
     """All streams of a rank.
@@ -78,6 +80,12 @@ class RankStreams:
     def wait_for_all(self) -> None:
         """Have the usual stream wait for all that other streams have been given."""
         self.usual.follow(0, list(self._unsettled.values()))
+
+    def wait_for_device(self) -> None:
+        """Wait for all that the rank has begun, as for a GPU: also for calls nobody waits for."""
+        self.wait_for_all()
+        with self.link.clock:
+            self.link.wait(self.link.calls_under_way)
 
     def _forget(self) -> None:
         left = {at: work for at, work in self._unsettled.items() if not work.is_success()}
@@ -177,6 +185,15 @@ class StreamEvent:
         """Return whether the stream has come here; a look that finds it has not takes some time."""
         return all(work.is_completed() for work in self.works)
 
+    def elapsed_time(self, end: StreamEvent) -> float:
+        """Return the rank's virtual time from this event to another, in milliseconds."""
+        return (end.reached_ps() - self.reached_ps()) / PS_PER_MS
+
+    def reached_ps(self) -> int:
+        """Return the time at which the stream comes here; the process waits until it is known."""
+        self.synchronize()
+        return max([self.ready_ps, *(work.end_ps for work in self.works)])
+
 
 class _Careful(TorchDispatchMode):
     """Has operations wait for the results of calls that they read; views read nothing."""
@@ -229,10 +246,26 @@ def install(link: RankConnection) -> None:
     """Have a rank's script use streams with times, where PyTorch's for CPUs do nothing."""
     streams = RankStreams(link)
     link.streams = streams
-    cpu: Any = torch.cpu
-    cpu.Stream, cpu.Event = partial(RankStream, streams), partial(StreamEvent, streams)
-    cpu.current_stream = lambda device=None: streams.current
-    cpu.stream = cpu.StreamContext = partial(_On, streams)
-    cpu.synchronize = lambda device=None: streams.wait_for_all()
+    devices: tuple[Any, ...] = torch.cpu, torch.cuda
+    for device in devices:
+        device.Stream = _made_for(streams, RankStream)
+        device.Event = _made_for(streams, StreamEvent)
+        device.current_stream = lambda device=None: streams.current
+        device.stream = device.StreamContext = partial(_On, streams)
+    torch.cpu.synchronize = lambda device=None: streams.wait_for_all()
+    torch.cuda.default_stream = lambda device=None: streams.usual
+    torch.Tensor.record_stream = lambda tensor, stream: None
+    for device in (torch.cuda, torch.accelerator):
+        device.synchronize = lambda device=None: streams.wait_for_device()
     if not torch.accelerator.is_available():
-        torch.accelerator.current_stream = cpu.current_stream  # FSDP asks for it on CPUs, too
+        current: Any = torch.cpu.current_stream
+        torch.accelerator.current_stream = current  # FSDP asks for it on CPUs, too
+
+
+def _made_for(streams: RankStreams, kind: type[Any]) -> type[Any]:
+    """Return a class whose instances belong to a rank's streams, and take PyTorch's arguments."""
+
+    def init(self: Any, *_: Any, **__: Any) -> None:
+        kind.__init__(self, streams)
+
+    return type(kind.__name__, (kind,), {"__init__": init})

@@ -58,9 +58,9 @@ def _words(folder: Path, script: Path, ranks: int, options: str) -> list[str]:
     return [*words, "--out", str(folder / "out"), "--"]
 
 
-def ringleaf(*words: str, drawn: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run a command."""
-    return _original().run(*words, at=ROOT, drawn=drawn)
+def ringleaf(*words: str, drawn: bool = False, at: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder."""
+    return _original().run(*words, at=at, drawn=drawn)
 
 
 def by_gloo(script: Path, *arguments: str, ranks: int) -> None:

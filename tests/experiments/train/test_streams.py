@@ -45,6 +45,10 @@ class Link:
     def reach(self, time_ps: int) -> None:
         self.clock.reach(time_ps)
 
+    @property
+    def calls_under_way(self) -> list[int]:
+        return list(self._ends)
+
 
 @pytest.fixture
 def link() -> Iterator[Link]:
@@ -140,3 +144,32 @@ def test_events_that_nobody_has_recorded_are_over(link: Link) -> None:
 
     assert event.query()
     assert link.clock.now_ps == 0
+
+
+def test_events_measure_virtual_time_in_milliseconds(link: Link) -> None:
+    """A call of 100 ps, and 3 ms of computing beside it, which does not stop the other stream."""
+    side = RankStream(link.streams)
+    begin, beside, end = (StreamEvent(link.streams) for _ in range(3))
+    begin.record()
+    with on(link, side):
+        link.call(torch.zeros(2)).wait()
+        beside.record()
+    link.clock.advance(3 * 10**9)
+    end.record()
+
+    assert begin.elapsed_time(end) == 3.0
+    assert begin.elapsed_time(beside) == 100 / 10**9
+    assert end.elapsed_time(begin) == -3.0
+
+
+def test_a_device_that_is_waited_for_has_ended_all_calls(link: Link) -> None:
+    """Also one that nobody waits for, as `torch.cuda.synchronize` does with NCCL's streams."""
+    alone, beside = torch.zeros(2), torch.zeros(2)
+    link.call(alone)
+    with on(link, RankStream(link.streams)):
+        link.call(beside).wait()
+
+    link.streams.wait_for_device()
+
+    assert (alone.tolist(), beside.tolist()) == ([7, 7], [7, 7])
+    assert link.clock.now_ps == 200

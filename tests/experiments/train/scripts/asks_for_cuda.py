@@ -21,4 +21,21 @@ ddp(x).sum().backward()
 torch.cuda.synchronize()
 assert model.weight.grad.device.type == "cpu"
 assert x.to(torch.float64).dtype == torch.float64
+begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+side, total = torch.cuda.Stream(device), torch.ones(1000)
+begin.record()
+with torch.cuda.device(rank), torch.cuda.stream(side):
+    torch.cuda.nvtx.range_push("copy")
+    dist.all_reduce(total)
+    total.record_stream(side)
+    torch.cuda.nvtx.range_pop()
+torch.cuda.current_stream().wait_stream(side)
+end.record()
+assert total[0] == dist.get_world_size()
+assert begin.elapsed_time(end) > 0.0
+dist.all_reduce(total, async_op=True)
+torch.cuda.synchronize()
+assert total[0] == dist.get_world_size() ** 2
+assert isinstance(side, torch.cuda.Stream)
+assert torch.cuda.default_stream() == torch.cuda.current_stream()
 print(f"{model.weight.grad.sum().item():.4f}\n", end="")
