@@ -164,8 +164,10 @@ def make_rc(
     Raises:
         ProtocolError: If a number is out of range.
     """
-    if mtu < 1 or not 1 <= window <= MOST_WINDOW:
-        raise ProtocolError(f"rc on h{host}: mtu and window must be >= 1, got {mtu}, {window}")
+    if mtu < 1:
+        raise ProtocolError(f"rc on h{host}: mtu must be at least 1, got {mtu}")
+    if not 1 <= window <= MOST_WINDOW:
+        raise ProtocolError(f"rc on h{host}: window must be 1 to {MOST_WINDOW}, got {window}")
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(udp_port, udp_port))
     words = store.arena.words
     words[at + MTU], words[at + WINDOW] = mtu, window

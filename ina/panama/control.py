@@ -57,9 +57,9 @@ def choose_job(
         slots = min(slots, most)
     elif slots > most:
         raise ConfigError(
-            f"{where}: slots must be at most {most}, its share of a switch that "
-            f"{format_count(request.share.of, 'job')} use, got {slots}; ask for fewer, or for "
-            "more entries"
+            f"{where}: slots must be at most {most}, its share of a switch for "
+            f"{format_count(request.share.of, 'job')}, got {slots}; ask for fewer, or for more "
+            "entries"
         )
     slots = max(slots // count, 1) * count
     return SwitchmlJob(request.number, slots, first_slot=first, lanes=request.lanes)

@@ -41,7 +41,7 @@ def deal_job(name: str, request: JobRequest, packet_ps: int) -> SwitchmlJob:
     elif slots > most:
         raise ConfigError(
             f"{name} job {request.number}: slots must be at most {most}, its share of a switch "
-            f"that {format_count(request.share.of, 'job')} use, got {slots}; ask for fewer, or "
-            "for more entries"
+            f"for {format_count(request.share.of, 'job')}, got {slots}; ask for fewer, or for more "
+            "entries"
         )
     return SwitchmlJob(request.number, slots, first_slot=first, lanes=request.lanes)

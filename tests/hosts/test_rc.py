@@ -108,7 +108,7 @@ def test_full_ring_of_requests_is_refused() -> None:
 
 
 def test_bad_window_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="rc on h0: mtu and window must be >= 1, got 8, 0"):
+    with pytest.raises(ProtocolError, match="rc on h0: window must be 1 to 8388607, got 0"):
         Wire(window=0)
 
 

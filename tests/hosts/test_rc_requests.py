@@ -39,7 +39,7 @@ def test_packets_and_windows_have_one_of_each_at_least(
         at = rc.make_rc(store, mtu=mtu, window=window, **told)
         assert store.arena.words[at + q.MTU] == 1
     else:
-        with pytest.raises(ProtocolError, match=f"must be >= 1, got {mtu}, {window}"):
+        with pytest.raises(ProtocolError, match=r"(mtu|window) must be .* got 0"):
             rc.make_rc(store, mtu=mtu, window=window, **told)
 
 
@@ -344,5 +344,5 @@ def test_window_pacing_credit_and_waits_each_hold_packets_back() -> None:
 def test_windows_are_less_than_half_of_the_packets_numbers(window: int) -> None:
     """Numbers have 24 bits, and the nearest one is meant."""
     assert Agent(window=(1 << 23) - 1).qp().state[q.ALLOWED] == (1 << 23) - 1
-    with pytest.raises(ProtocolError, match="window must be >= 1"):
+    with pytest.raises(ProtocolError, match=f"window must be 1 to 8388607, got {window}"):
         Agent(window=window)
