@@ -44,6 +44,17 @@ def test_a_row_says_what_its_time_may_be_wrong_by(tmp_path: Path) -> None:
     assert known.packets_ps is None
 
 
+@pytest.mark.parametrize(
+    ("net", "how"), [("flow", "for which messages stand"), ("virtual", "carried one by one")]
+)
+def test_a_page_says_whether_packets_were_carried(tmp_path: Path, net: str, how: str) -> None:
+    result = results_of(tmp_path, algo="ring", size="4K", net=net)
+
+    page = result.report().read_text(encoding="utf-8")
+    assert f"packets on links, {how}" in page
+    assert f"{result.rows[0].packet_hops:,}" in page
+
+
 def test_packets_run_beside_it_if_that_is_asked_for(tmp_path: Path) -> None:
     (row,) = results_of(tmp_path, algo="ring", size="1M", check_packets="yes").rows
     (packets,) = results_of(tmp_path, algo="ring", size="1M", net="virtual").rows

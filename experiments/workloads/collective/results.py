@@ -242,7 +242,9 @@ class CollectiveResults(Results):
             ratio = other.time_ps / first.time_ps
             yield RunFact(f"{ratio:.2f} times", f"as fast as {other.algo}, the next")
         hops = sum(row.packet_hops for row in self.rows)
-        yield RunFact(f"{hops:,}", "packets carried over links, one by one")
+        is_flow = self.options.get("net") == FLOW
+        how = "for which messages stand" if is_flow else "carried one by one"
+        yield RunFact(f"{hops:,}", f"packets on links, {how}")
 
     def mark(self, row: CollectiveRow) -> str:
         """Return whether a row is wrong, or the best of its size."""
