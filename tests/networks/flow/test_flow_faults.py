@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ringleaf.core.faults import parse_faults
 from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.estimates.flow_errors import bound_of
+from ringleaf.experiments.runs.python import run
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.hosts import rc
 from ringleaf.ina.registry import find_system
@@ -233,3 +235,13 @@ def test_times_with_faults_have_errors_of_their_own(faults: str, known: str) -> 
     assert here.percent > usual.percent
     outside = bound_of(spec, graph, "swing", 16, 1 << 16).outside
     assert outside.startswith(f"swing, {known}")
+
+
+@pytest.mark.parametrize("algo", ["ring", "tree"])
+def test_a_link_that_slows_down_for_good_is_within_its_error(tmp_path: Path, algo: str) -> None:
+    """To a tenth of its rate, early in the run: the worst of what is drawn for the table."""
+    options: dict[str, Any] = {"algo": algo, "topo": "fattree,k=4", "size": "1M", "net": "flow"}
+    options |= {"faults": "s0-s8 rate 10G at 20us", "data": "none", "check_packets": "yes"}
+    (row,) = run(**options, figures="no", out=str(tmp_path / "run")).rows
+
+    assert 5 < abs(row.found_percent) <= row.within_percent
