@@ -159,7 +159,7 @@ def test_a_job_has_no_more_slots_than_its_share(slots: int | None, first: int | 
 
     if first is None:
         with pytest.raises(
-            ConfigError, match=r"job 2: slots must be at most 8, .* 2 jobs use, got 9"
+            ConfigError, match=r"job 2: slots must be at most 8, .* for 2 jobs, got 9"
         ):
             bases()
     else:
