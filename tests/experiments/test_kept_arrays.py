@@ -39,7 +39,7 @@ def test_arrays_are_read_as_they_were(
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_a_file_that_cant_be_written_leaves_the_former_one(tmp_path: Path) -> None:
+def test_arrays_that_cant_be_packed_leave_the_former_file(tmp_path: Path) -> None:
     path = tmp_path / "links.npz"
     write_arrays(path, {"a": np.arange(3)})
     before = path.read_bytes()

@@ -10,13 +10,15 @@ NOTHING = ("", "none", "nan", "null", "n/a", "na", "-", "?", "unknown", "undefin
 """Values of a link that say nothing: tables and programs write them where a number is missing."""
 
 
-MICROS = "[\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}]"
+def with_latin_u(text: str) -> str:
+    """Return a text in which a Greek mu, of which Unicode has two, is a u, as in us."""
+    return text.replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u")
 
 
 @lru_cache(maxsize=1024)  # files have the same names again and again
 def plain(text: str) -> str:
     """Return the letters and digits of a text, without capitals; a Greek mu is a u, as in us."""
-    return re.sub(r"[^a-z0-9]", "", re.sub(MICROS, "u", text.lower()))
+    return re.sub(r"[^a-z0-9]", "", with_latin_u(text.lower()))
 
 
 def filled(values: Mapping[str, str], nothing: tuple[str, ...] = ("", "None")) -> dict[str, str]:

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from ringleaf.errors import ConfigError
-from ringleaf.topologies.files.foreign_names import MICROS
+from ringleaf.topologies.files.foreign_names import with_latin_u
 
 RATE_UNITS = "K, M, G, T, bit/s, GB/s"
 DELAY_UNITS = "ps, ns, us, ms, s, m, km"
@@ -14,7 +14,6 @@ DELAY_UNITS = "ps, ns, us, ms, s, m, km"
 
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?", re.IGNORECASE)
 LENGTHS = ("m", "km")
-_MICRO = re.compile(MICROS)
 _PIECE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-zA-Z/]+)", re.ASCII)
 
 _PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -75,7 +74,7 @@ def unit_of_name(name: str, unit: str) -> str:
         name: The name.
         unit: The unit as `plain` has it, to which the name's end comes down.
     """
-    letters = re.sub(r"[^A-Za-z]", "", _MICRO.sub("u", name))[-len(unit) :] if unit else ""
+    letters = re.sub(r"[^A-Za-z]", "", with_latin_u(name))[-len(unit) :] if unit else ""
     is_parted = re.search(r"[^A-Za-z][A-Za-z]\W*$|[a-z][A-Z]\W*$", name) is not None
     return letters if len(unit) != 1 or is_parted else ""
 

@@ -25,10 +25,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from ringleaf.core.units import PS_PER_MS
 from ringleaf.experiments.workloads.train.link import RankConnection
 from ringleaf.experiments.workloads.train.works import FabricWork
-
-PS_PER_MS = 10**9
 
 
 class RankStreams:
