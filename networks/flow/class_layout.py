@@ -46,6 +46,7 @@ class ClassLayout(FlowTables):
             columns.rate_bps[first].tolist(),
             columns.delay_ps[first].tolist(),
             columns.is_of_host[first].tolist(),
+            int(columns.is_of_host.sum()),
         )
         super().__init__(store, connections, [0], cables, at)
 

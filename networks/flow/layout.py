@@ -50,6 +50,11 @@ class Cables(NamedTuple):
     rates: list[int]
     delays: list[int]  # those of nodes that are passed at either end included
     is_of_host: list[bool]  # whether a host sends there
+    hosts: int  # links of hosts, also of those that others stand for
+
+
+MOST_IN_TURNS = 200
+"""Links of hosts up to which flows of hosts that send several messages may have queues."""
 
 
 class FlowTables(ABC):
@@ -105,6 +110,7 @@ class FlowTables(ABC):
         }
         at = store.allocate("words", n.FLOW_NETWORK_WORDS)
         words = store.arena.words
+        words[at + n.HAS_TURNS] = self._cables.hosts <= MOST_IN_TURNS
         for word, offset in tables.items():
             words[at + word] = offset
         floats = as_floats(words)
@@ -299,11 +305,13 @@ class Layout(FlowTables):
         fill_ports(net, graph, places, nodes)
         net.agents[:, s.AGENT_AT] = connections.agents
         own = set(self._names)
+        is_of_host = [place.node in own for place in places]
         cables = Cables(
             [(place.node, place.peer) for place in places],
             [link(graph, place.node, place.peer).rate_bps for place in places],
             net.ports[:, s.DELAY_PS].tolist(),
-            [place.node in own for place in places],
+            is_of_host,
+            sum(is_of_host),
         )
         numbers = [group.number if owners > 1 else 0 for group in groups]
         super().__init__(store, connections, numbers, cables, at)

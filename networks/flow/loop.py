@@ -33,13 +33,13 @@ from ringleaf.networks.flow.messages import (
     arrive,
     end,
     fetch_ahead,
-    fill,
     flush,
     solve,
     stir,
     take_answer,
     take_credit,
 )
+from ringleaf.networks.flow.windows import use_up
 
 # Reasons for `run` to return.
 REPORTED = 1  # collectives are done
@@ -101,7 +101,7 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     if kind == SUMMED or words[row + n.AGENT] == 0:
         handle_sum(words, at, row, kind, flow, now_ps)
     elif kind == FULL:
-        fill(words, at, flow, now_ps)
+        use_up(words, at, flow, now_ps)
     elif words[row + n.IS_CUT]:
         words[row + n.LATE + kind] += 1
     elif kind == END:

@@ -6,8 +6,6 @@ the queue pair is the flow, and rates change only when it falls idle, or ceases 
 
 from __future__ import annotations
 
-import numpy as np
-
 import ringleaf.networks.flow.fill_tables as f
 import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
@@ -59,9 +57,19 @@ from ringleaf.hosts.rc.wire import (
     PACKET_OVERHEAD_BYTES,
     credit_code,
 )
+from ringleaf.networks.flow.balancing import wait_ps
 from ringleaf.networks.flow.counting import count_bytes
 from ringleaf.networks.flow.filling import solve_changes
-from ringleaf.networks.flow.queues import balance, wait_ps
+from ringleaf.networks.flow.queues import balance
+from ringleaf.networks.flow.windows import (
+    backlog_of,
+    come_to_rest,
+    is_long,
+    left_of,
+    move_on,
+    send,
+    unacknowledged,
+)
 from ringleaf.networks.virtual.lines import line_bytes
 
 # Events: kind | flow << 3.
@@ -71,9 +79,6 @@ ANSWER = 2  # the acknowledgement of the oldest message is at the sender
 CREDIT = 3  # an acknowledgement that brings credit only is there
 SUMMED = 4  # all workers have the sum of the switches
 FULL = 5  # a window is in flight
-
-LONG_MESSAGE = 2
-"""Windows that a message must have for queues to settle: fitted to packets' times, by the study."""
 
 
 @inline
@@ -151,8 +156,7 @@ def start(arena: Arena, at: int, flow: int, now_ps: int) -> None:
     words[row + n.IS_ON] = 1
     words[f.flow_row(words, words[at + n.FILLING_AT], flow) + f.LEVEL] = qp.state[PRIORITY]
     in_flight = unacknowledged(words, at, flow, now_ps)
-    as_floats(words)[row + n.RATE] = 0.0
-    words[row + n.END_PS] = FOREVER_PS
+    come_to_rest(words, row, in_flight)
     begin(arena, at, row, qp, now_ps)
     as_floats(words)[row + n.BEFORE] = in_flight
     words[row + n.HAS_WINDOW] = in_flight >= words[row + n.WINDOW] and is_long(words, row)
@@ -165,19 +169,6 @@ def start(arena: Arena, at: int, flow: int, now_ps: int) -> None:
 def may_send(qp: Qp) -> bool:
     """Return whether a queue pair has a message to send, and credit for it."""
     return bool(qp.state[SENDS_CURRENT] < qp.state[SENDS_END] and has_credit(qp))
-
-
-@inline
-def unacknowledged(words: Words, at: int, flow: int, now_ps: int) -> float:
-    """Return the bits in flight of a queue pair that has been idle."""
-    floats, row = as_floats(words), n.flow_at(words, at, flow)
-    around_ps = floats[row + n.EMPTY_PS] + wait_ps(words, at, flow)
-    around_ps += wait_ps(words, at, words[row + n.BACK])
-    left_ps = around_ps - (now_ps - words[row + n.IDLE_PS])
-    if left_ps <= 0:
-        return 0.0
-    most = min(floats[row + n.BEFORE] + floats[row + n.SIZE], float(words[row + n.WINDOW]))
-    return np.floor(min(most * left_ps / around_ps, floats[row + n.RATE] * left_ps / PS_PER_S))
 
 
 @inline
@@ -234,38 +225,18 @@ def predict(words: Words, at: int, flow: int, now_ps: int) -> None:
     whole_ps = int(left_ps)
     words[row + n.END_PS] = now_ps + whole_ps + (left_ps > whole_ps)
     push(words, at, words[row + n.END_PS], END, flow)
-    if not words[row + n.HAS_WINDOW] and words[row + n.AGENT] != 0:
-        sent = floats[row + n.BEFORE] + floats[row + n.SIZE] - floats[row + n.REST]
-        more = words[row + n.WINDOW] - sent
-        if more < floats[row + n.REST] and is_long(words, row):
-            push(words, at, now_ps + int(max(more, 0.0) * PS_PER_S / rate) + 1, FULL, flow)
 
 
 @inline
-def is_long(words: Words, row: int) -> bool:
-    """Return whether a flow's message is so long that its window counts once it is used up."""
-    return bool(as_floats(words)[row + n.SIZE] >= LONG_MESSAGE * words[row + n.WINDOW])
-
-
-@inline
-def fill(words: Words, at: int, flow: int, now_ps: int) -> None:
-    """Note that a flow has a window in flight, unless its rate has changed meanwhile."""
-    floats, row = as_floats(words), n.flow_at(words, at, flow)
-    if words[row + n.HAS_WINDOW] or not words[row + n.IS_ON]:
+def foretell(words: Words, at: int, flow: int, now_ps: int) -> None:
+    """Have a host send a flow, and foretell when its window will be used up, if it will."""
+    row = n.flow_at(words, at, flow)
+    if words[row + n.AGENT] == 0 or words[row + n.HAS_WINDOW] or not is_long(words, row):
         return
-    sent = floats[row + n.BEFORE] + floats[row + n.SIZE] - left_of(words, row, now_ps)
-    if sent >= words[row + n.WINDOW]:
-        words[row + n.HAS_WINDOW] = 1
-        words[at + n.NOW_PS] = now_ps
-        f.mark_flow(words, words[at + n.FILLING_AT], flow)
-
-
-@inline
-def left_of(words: Words, row: int, now_ps: int) -> float:
-    """Return the bits that are left of the message that is carried."""
-    floats = as_floats(words)
-    carried = floats[row + n.RATE] * (now_ps - words[row + n.FROM_PS]) / PS_PER_S
-    return max(floats[row + n.REST] - carried, 0.0)
+    before_ps = words[row + n.FULL_PS]
+    send(words, at, flow, now_ps)
+    if words[row + n.FULL_PS] not in (before_ps, FOREVER_PS):
+        push(words, at, words[row + n.FULL_PS], FULL, flow)
 
 
 @inline
@@ -286,12 +257,12 @@ def note_queue(words: Words, at: int, link: int, now_ps: int) -> None:
         inflow += floats[there + f.USE] * may_come(words, at, words[there + f.FLOW])
         entry = words[there + f.NEXT]
     if inflow > floats[here + n.FULL]:
-        queued = in_flight(words, at, row, now_ps) * (1 - floats[here + n.FULL] / inflow)
+        queued = may_be_in_flight(words, at, row, now_ps) * (1 - floats[here + n.FULL] / inflow)
         floats[here + n.MOST_QUEUED] = max(floats[here + n.MOST_QUEUED], queued)
 
 
 @inline
-def in_flight(words: Words, at: int, row: int, now_ps: int) -> float:
+def may_be_in_flight(words: Words, at: int, row: int, now_ps: int) -> float:
     """Return the most bits of a link's flows that may be under way, given the solver's row."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
     bits = 0.0
@@ -336,6 +307,10 @@ def solve(words: Words, at: int, now_ps: int) -> None:
             flow = words[words[at + n.MET_FLOWS_AT] + i]
             rate = floats[n.flow_at(words, at, flow) + n.FITTING]
             set_rate(words, at, flow, rate, now_ps)
+        for i in range(words[at + n.MET_FLOWS]):
+            foretell(words, at, words[words[at + n.MET_FLOWS_AT] + i], now_ps)
+    for i in range(words[filling + f.MET_FLOWS]):
+        foretell(words, at, words[words[filling + f.MET_FLOWS_AT] + i], now_ps)
 
 
 @inline
@@ -343,8 +318,8 @@ def set_rate(words: Words, at: int, flow: int, rate: float, now_ps: int) -> None
     """Give a flow another rate."""
     floats, row = as_floats(words), n.flow_at(words, at, flow)
     if rate != floats[row + n.RATE]:
-        floats[row + n.REST] = left_of(words, row, now_ps)
-        words[row + n.FROM_PS], floats[row + n.RATE] = now_ps, rate
+        move_on(words, row, now_ps)
+        floats[row + n.RATE] = rate
         predict(words, at, flow, now_ps)
 
 
@@ -370,8 +345,10 @@ def end(arena: Arena, at: int, flow: int, now_ps: int) -> None:
     qp.state[NEXT_PSN] += packets_of(size, mtu)
     qp.state[ACKED_PSN] = qp.state[NEXT_PSN]  # no window is closed
     if may_send(qp):
+        as_floats(words)[row + n.BACKLOG] = backlog_of(words, row, now_ps)
         begin(arena, at, row, qp, now_ps)
         predict(words, at, flow, now_ps)
+        foretell(words, at, flow, now_ps)
     else:
         words[row + n.IS_ON] = 0
         words[row + n.IDLE_PS] = words[at + n.NOW_PS] = now_ps

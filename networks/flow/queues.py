@@ -7,13 +7,10 @@ Control", IEEE/ACM Transactions on Networking 8(5), 2000). So a flow through sev
 less than its max-min share, and so has one whose acknowledgements wait behind data.
 
 Flows whose windows are not used up yet have at most their max-min shares. Where flows of several
-priorities meet, or those of a host that sends several messages in turns, all have max-min shares:
-each such message has little in flight until queues are long. Where all packets of a link come by
-another one that is full, they wait there; so what comes to a link is what earlier ones let through.
-
-Each queue changes by Newton's method at once with all others, as if the others on the ways of its
-flows changed by as much. That never overshoots by much, and the order of links does not count. All
-sums are of whole numbers, so that they are exact.
+priorities meet, all have these; so have, in large networks, those of hosts that send several
+messages in turns, as more and more links would have to do with each other. Where all packets of a
+link come by another one that is full, they wait there; so what comes to a link is what earlier ones
+let through.
 """
 
 from __future__ import annotations
@@ -24,12 +21,8 @@ import ringleaf.networks.flow.fill_tables as f
 import ringleaf.networks.flow.state as n
 from ringleaf.core.arena import Words
 from ringleaf.core.compiled import inline
-from ringleaf.core.units import PS_PER_S
 from ringleaf.core.views import as_floats
-
-MOST_ROUNDS = 25
-CLOSE = 1e-3  # what rates may differ by from a link with a queue
-SCALE = 1e6  # of slopes, whose sums are of whole numbers
+from ringleaf.networks.flow.balancing import CLOSE, fit_all, set_queue
 
 
 @inline
@@ -92,14 +85,7 @@ def balance_part(words: Words, at: int) -> None:
         clear(words, at)
         keep(words, at)
     else:
-        for number in range(MOST_ROUNDS):
-            wish(words, at)
-            share_hosts(words, at)
-            count_rates(words, at, number)
-            if adjust(words, at) <= CLOSE:
-                break
-        count_rates(words, at, 0)
-        fit(words, at)
+        fit_all(words, at)
 
 
 @inline
@@ -192,10 +178,13 @@ def meet_links(words: Words, at: int, flow: int) -> None:
 def meet_link(words: Words, at: int, link: int) -> None:
     """Meet a link that may have a queue, its flows, and those whose acknowledgements go by it."""
     filling, here = words[at + n.FILLING_AT], n.link_at(words, at, link)
-    if words[here + n.LINK_STAMP] == words[at + n.STAMP] or not may_queue(words, at, link):
+    if words[here + n.LOOK_STAMP] == words[at + n.STAMP]:
+        return
+    words[here + n.LOOK_STAMP] = words[at + n.STAMP]
+    if not may_queue(words, at, link):
         return
     words[here + n.LINK_STAMP] = words[at + n.STAMP]
-    as_floats(words)[here + n.SUM] = 0.0
+    as_floats(words)[here + n.SUM] = as_floats(words)[here + n.WAS_OVER] = 0.0
     words[words[at + n.MET_LINKS_AT] + words[at + n.MET_LINKS]] = link
     words[at + n.MET_LINKS] += 1
     row = f.link_row(words, filling, link)
@@ -213,17 +202,17 @@ def meet_link(words: Words, at: int, link: int) -> None:
 
 @inline
 def may_have_queues(words: Words, at: int) -> bool:
-    """Return whether flows met are of one priority and alone at their hosts.
+    """Return whether flows met are of one priority, and of hosts whose turns are known.
 
     What each may have alone is found meanwhile.
     """
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    level = f.NONE
+    level, has_turns = f.NONE, words[at + n.HAS_TURNS]
     for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
         flow = words[words[at + n.MET_FLOWS_AT] + i]
         row, mine = f.flow_row(words, filling, flow), n.flow_at(words, at, flow)
         is_like_others = level in (f.NONE, words[row + f.LEVEL])
-        if not is_like_others or not is_alone(words, at, flow):
+        if not is_like_others or not (has_turns or is_alone(words, at, flow)):
             return False
         level = words[row + f.LEVEL]
         alone = np.inf
@@ -254,167 +243,3 @@ def clear(words: Words, at: int) -> None:
     """Have no queues at the links met."""
     for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
         set_queue(words, at, words[words[at + n.MET_LINKS_AT] + i], 0.0)
-
-
-@inline
-def set_queue(words: Words, at: int, link: int, queue_ps: float) -> None:
-    """Set a link's queue."""
-    floats, here = as_floats(words), n.link_at(words, at, link)
-    words[at + n.QUEUED] += int(queue_ps > 0) - int(floats[here + n.QUEUE_PS] > 0)
-    floats[here + n.QUEUE_PS] = queue_ps
-
-
-@inline
-def wait_ps(words: Words, at: int, flow: int) -> float:
-    """Return how long a flow's packets wait on their way."""
-    if words[at + n.QUEUED] == 0:
-        return 0.0
-    filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    row = f.flow_row(words, filling, flow)
-    first, sum_ps = words[row + f.FIRST_ENTRY], 0.0
-    for entry in range(first, first + words[row + f.ENTRY_COUNT]):
-        link = words[f.entry_row(words, filling, entry) + f.LINK]
-        sum_ps += floats[n.link_at(words, at, link) + n.QUEUE_PS]
-    return sum_ps
-
-
-@inline
-def add_waits(words: Words, at: int, mine: int, flow: int) -> None:
-    """Add the queues on the way of a flow to the waits of another one, or its own."""
-    filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    row = f.flow_row(words, filling, flow)
-    first = words[row + f.FIRST_ENTRY]
-    for entry in range(first, first + words[row + f.ENTRY_COUNT]):
-        link = words[f.entry_row(words, filling, entry) + f.LINK]
-        queue_ps = floats[n.link_at(words, at, link) + n.QUEUE_PS]
-        floats[mine + n.WAIT_PS] += queue_ps
-        words[mine + n.WAITS] += queue_ps > 0
-
-
-@inline
-def wish(words: Words, at: int) -> None:
-    """Find what flows met would have with the queues as they are: a window in each round trip."""
-    filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
-        flow = words[words[at + n.MET_FLOWS_AT] + i]
-        mine = n.flow_at(words, at, flow)
-        most = floats[mine + n.ALONE]
-        if not words[mine + n.HAS_WINDOW]:
-            most = floats[f.flow_row(words, filling, flow) + f.RATE]
-        if words[mine + n.AGENT] == 0:  # switches add it up: it has no window of packets
-            floats[mine + n.WISH] = floats[mine + n.FITTING] = most
-            floats[mine + n.SLOPE] = 0.0
-            continue
-        floats[mine + n.WAIT_PS] = 0.0
-        words[mine + n.WAITS] = 0
-        add_waits(words, at, mine, flow)
-        add_waits(words, at, mine, words[mine + n.BACK])
-        around_ps = floats[mine + n.EMPTY_PS] + floats[mine + n.WAIT_PS]
-        # Bits times picoseconds, as whole numbers, would overflow from 1.15 MB on.
-        by_window = float(words[mine + n.WINDOW]) * PS_PER_S / around_ps
-        rate = f.whole(min(by_window, most))
-        floats[mine + n.WISH] = floats[mine + n.FITTING] = rate
-        floats[mine + n.SLOPE] = np.floor(
-            by_window / around_ps * max(words[mine + n.WAITS], 1) * SCALE
-        )
-
-
-@inline
-def share_hosts(words: Words, at: int) -> None:
-    """Have flows of one host share its link in turns."""
-    for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
-        link = words[words[at + n.MET_LINKS_AT] + i]
-        if words[n.link_at(words, at, link) + n.IS_OF_HOST]:
-            share_host(words, at, link)
-
-
-@inline
-def share_host(words: Words, at: int, link: int) -> None:
-    """Give flows of a host what they wish, as far as others leave it: none has more of the rest."""
-    filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    row = f.link_row(words, filling, link)
-    share, before = 0.0, -1.0
-    while share > before:
-        before, left, growing = share, floats[row + f.CAPACITY], 0.0
-        entry = words[row + f.FIRST]
-        while entry != f.NONE:
-            there = f.entry_row(words, filling, entry)
-            wished = floats[n.flow_at(words, at, words[there + f.FLOW]) + n.WISH]
-            if wished <= share:
-                left -= wished * floats[there + f.USE]
-            else:
-                growing += floats[there + f.USE]
-            entry = words[there + f.NEXT]
-        if growing == 0:
-            return
-        share = f.whole(left / growing)
-    entry = words[row + f.FIRST]
-    while entry != f.NONE:
-        there = f.entry_row(words, filling, entry)
-        mine = n.flow_at(words, at, words[there + f.FLOW])
-        floats[mine + n.FITTING] = min(floats[mine + n.FITTING], share)
-        entry = words[there + f.NEXT]
-
-
-@inline
-def count_rates(words: Words, at: int, number: int) -> None:
-    """Add up what the links met have of their flows, and how much less that gets with queues."""
-    filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
-        here = n.link_at(words, at, words[words[at + n.MET_LINKS_AT] + i])
-        if number < 2:
-            floats[here + n.CAME] = floats[here + n.SUM] * number
-        else:
-            floats[here + n.CAME] += (floats[here + n.SUM] - floats[here + n.CAME]) / 4
-        floats[here + n.SUM] = floats[here + n.FALL] = 0.0
-    for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
-        flow = words[words[at + n.MET_FLOWS_AT] + i]
-        row, mine = f.flow_row(words, filling, flow), n.flow_at(words, at, flow)
-        first, rate = words[row + f.FIRST_ENTRY], floats[mine + n.FITTING]
-        for entry in range(first, first + words[row + f.ENTRY_COUNT]):
-            there = f.entry_row(words, filling, entry)
-            here = n.link_at(words, at, words[there + f.LINK])
-            if words[here + n.LINK_STAMP] != words[at + n.STAMP]:
-                continue
-            floats[here + n.SUM] += rate * floats[there + f.USE]
-            floats[here + n.FALL] += floats[mine + n.SLOPE] * floats[there + f.USE]
-            room = floats[f.link_row(words, filling, words[there + f.LINK]) + f.CAPACITY]
-            if floats[here + n.CAME] > room:
-                rate = f.whole(rate * (room / floats[here + n.CAME]))
-
-
-@inline
-def adjust(words: Words, at: int) -> float:
-    """Make queues longer or shorter; return the most by which a link's flows did not fit it."""
-    filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    worst = 0.0
-    for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
-        link = words[words[at + n.MET_LINKS_AT] + i]
-        here = n.link_at(words, at, link)
-        if words[here + n.IS_OF_HOST]:
-            continue
-        room = floats[f.link_row(words, filling, link) + f.CAPACITY]
-        before_ps, queue_ps = floats[here + n.QUEUE_PS], 0.0
-        over = floats[here + n.SUM] - room
-        if floats[here + n.FALL] > 0:
-            queue_ps = max(0.0, np.floor(before_ps + over / floats[here + n.FALL] * SCALE))
-        if max(before_ps, queue_ps) > 0:
-            worst = max(worst, abs(over) / room)
-        set_queue(words, at, link, queue_ps)
-    return worst
-
-
-@inline
-def fit(words: Words, at: int) -> None:
-    """Have rates fit links in full, where the last queues leave a little too much."""
-    filling, floats = words[at + n.FILLING_AT], as_floats(words)
-    for i in range(words[at + n.FROM_FLOW], words[at + n.MET_FLOWS]):
-        flow = words[words[at + n.MET_FLOWS_AT] + i]
-        row, mine = f.flow_row(words, filling, flow), n.flow_at(words, at, flow)
-        first, share = words[row + f.FIRST_ENTRY], 1.0
-        for entry in range(first, first + words[row + f.ENTRY_COUNT]):
-            number = words[f.entry_row(words, filling, entry) + f.LINK]
-            here, link = n.link_at(words, at, number), f.link_row(words, filling, number)
-            if words[here + n.LINK_STAMP] == words[at + n.STAMP]:
-                share = min(share, floats[link + f.CAPACITY] / max(floats[here + n.SUM], 1.0))
-        floats[mine + n.FITTING] = f.whole(floats[mine + n.FITTING] * share)

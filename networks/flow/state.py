@@ -31,7 +31,8 @@ MET_LINKS = 18  # links that may have queues, likewise; of hosts, those that flo
 MET_LINKS_AT = 19
 FROM_FLOW = 20  # of the former, the first one that is solved now
 FROM_LINK = 21
-FLOW_NETWORK_WORDS = 22
+HAS_TURNS = 22  # 1: flows of hosts that send several messages may have queues, too
+FLOW_NETWORK_WORDS = 23
 
 # A flow: a line of the cache each for what all events look at, what a message's end needs, what its
 # answers need, bytes, windows, and queues.
@@ -76,11 +77,14 @@ FLOW_STAMP = 40  # when it was among those met
 ALONE = 41  # float: the rate that its links have for it alone
 FITTING = 42  # float: the rate that fits queues
 WISH = 43  # float: likewise, before its host's link is shared
-SLOPE = 44  # float: how fast that falls as queues on its way get longer, times their number
+BY_WINDOW = 44  # float: its window in each round trip; 0: it has none
 WAIT_PS = 45  # float: queues on its way and that of its acknowledgements
 WAITS = 46  # their number
 ANSWERS_CROSSED = 47  # links on the way of its acknowledgements, likewise
-FLOW_WORDS = 48
+SENDS = 48  # float: the rate at which its host sends it, as long as its window is not used up
+BACKLOG = 49  # float: bits sent and not carried, when it got its rate
+FULL_PS = 50  # when its window will be used up, as it looks now
+FLOW_WORDS = 56
 
 # A link's direction.
 FULL = 0  # float: its rate
@@ -93,7 +97,11 @@ QUEUE_PS = 6  # float: how long packets wait there
 LINK_STAMP = 7  # when it was among those met
 SUM = 8  # float: of its flows' rates
 CAME = 9  # float: likewise, in the round before
-FALL = 10  # float: of their slopes
+WAS_PS = 10  # float: its queue, before it was last changed
+TURN = 11  # float: what a host sends of each flow whose window is not used up
+TURN_STAMP = 12  # when that was worked out: in which solution of rates
+WAS_OVER = 13  # float: what it had too much then
+LOOK_STAMP = 14  # when it was looked at whether it may have a queue
 LINK_WORDS = 16
 
 

@@ -7,11 +7,13 @@ from collections.abc import Callable
 import networkx as nx
 import pytest
 
+from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.networks.flow.network import FlowNetwork
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_graph
+from ringleaf.topologies.registry import build
 
 DELAY_PS, BYTE_PS = 1_000_000, 80  # of each link, of 100 Gbit/s
 FRAME, ANSWER = 4096 + 82, 86
@@ -22,6 +24,10 @@ SIZE_PS = SIZE_BYTES // 4096 * FRAME * BYTE_PS
 
 HOSTS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
 """The switch of each host; switches are in a row."""
+
+
+TWICE = (0, 3), (0, 6), (1, 4), (1, 7), (3, 0), (3, 6), (4, 7), (4, 1)
+"""Messages of hosts that send two at once, to hosts at two other switches."""
 
 
 def row(delay_ps: int = DELAY_PS) -> nx.Graph[str]:
@@ -36,8 +42,10 @@ def row(delay_ps: int = DELAY_PS) -> nx.Graph[str]:
     return graph
 
 
-def ends_us(*ends: tuple[int, int], packets: bool = False, scale: int = 1) -> list[float]:
-    """When each of some messages of `SIZE_BYTES` is there, in microseconds.
+def ends_us(
+    *ends: tuple[int, int], packets: bool = False, scale: int = 1, size: int = SIZE_BYTES
+) -> list[float]:
+    """When each of some messages of `size` bytes is there, in microseconds.
 
     Sizes, delays and windows are `scale` times as large.
     """
@@ -45,7 +53,7 @@ def ends_us(*ends: tuple[int, int], packets: bool = False, scale: int = 1) -> li
     schedule = Schedule(Collective.BROADCAST, "copies", len(HOSTS), len(ends), rows)
     options = NetworkOptions(has_data=False, queue_bytes=1 << 30, window=WINDOW * scale)
     network = (VirtualNetwork if packets else FlowNetwork)(row(DELAY_PS * scale), options)
-    arrays = network.arrays(scale * SIZE_BYTES // 4 * len(ends), schedule=schedule)
+    arrays = network.arrays(scale * size // 4 * len(ends), schedule=schedule)
     finish_ps = network.run(schedule, arrays).finish_ps
     return [finish_ps[dst] / 1e6 for _, dst in ends]
 
@@ -61,6 +69,11 @@ def zero(falling: Callable[[float], float]) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)
     return low
+
+
+def bisected(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function is 0, between its ends."""
+    return low + zero(lambda x: falling(min(low + x, high)) if low + x < high else -1.0)
 
 
 def test_a_flow_through_two_queues_has_less_than_those_through_one() -> None:
@@ -115,16 +128,77 @@ def test_packets_wait_at_the_first_of_two_links_only() -> None:
     assert ends_us(*ends, packets=True)[2] == pytest.approx(alone, rel=0.03)
 
 
-def test_short_messages_share_links_alike() -> None:
-    """A message of less than two windows ends before queues settle."""
+def test_flows_of_a_host_wait_in_turns_and_in_two_queues() -> None:
+    """Max-min shares are thirds and two thirds; the last one has more, as the first has less."""
+    ends = (0, 6), (0, 3), (1, 4), (4, 7)
+
+    def through_both(near_ps: float) -> float:
+        return 1 - 2 * WINDOW_PS / (around_ps(3) + near_ps)
+
+    def far_ps(near_ps: float) -> float:
+        return zero(lambda q: WINDOW_PS / (around_ps(3) + q) - (1 - through_both(near_ps)))
+
+    near_ps = bisected(
+        lambda q: WINDOW_PS / (around_ps(4) + q + far_ps(q)) - through_both(q),
+        *(2 * WINDOW_PS - around_ps(3), 3 * WINDOW_PS),
+    )
+    share = 1 - through_both(near_ps)
+    assert 0.7 < share < 0.8
+
+    *_, last = ends_us(*ends)
+
+    assert last == pytest.approx(SIZE_PS / share / 1e6, rel=0.02)
+    assert ends_us(*ends, packets=True)[3] == pytest.approx(last, rel=0.02)
+
+
+def test_where_all_hosts_send_twice_flows_take_as_long_as_packets() -> None:
+    """Max-min shares, with links of switches that two flows of most hosts need, are 25 % off."""
+    assert ends_us(*TWICE) == pytest.approx(ends_us(*TWICE, packets=True), rel=0.03)
+
+
+def test_windows_are_used_up_later_in_turns() -> None:
+    """If hosts sent each message as fast as one alone, the first would be there 3 % earlier."""
+    size = 8 * WINDOW * 4096
+
+    first, *_ = ends_us(*TWICE, size=size)
+
+    assert first == pytest.approx(ends_us(*TWICE, size=size, packets=True)[0], rel=0.015)
+
+
+def test_an_all_to_all_fills_the_links_of_switches() -> None:
+    """All of its flows wait at one link of two at most, whose queues make way for each other."""
+    graph = build("leafspine,leaves=4,spines=2,hosts=4")
+    options = NetworkOptions(has_data=False, queue_bytes=1 << 30)
+    schedule = pairwise_all_to_all(16)
+    network = FlowNetwork(graph, options)
+    elements = 4 << 20
+
+    finish_ps = network.run(schedule, network.arrays(elements, schedule=schedule)).finish_ps
+
+    away_bytes = 4 * 12 * (4 * elements // 16)  # of a leaf, which has two links
+    line_us = away_bytes / 4096 * FRAME * BYTE_PS / 2 / 1e6
+    assert max(finish_ps) / 1e6 == pytest.approx(line_us, rel=0.01)
+
+
+def short_us(frames: int) -> list[float]:
+    """When messages of so many frames are there, of which the first meets each of the others."""
     rows = [
         Transfer(0, *ends, chunk, Op.COPY) for chunk, ends in enumerate(((0, 6), (1, 3), (4, 7)))
     ]
     schedule = Schedule(Collective.BROADCAST, "copies", len(HOSTS), 3, rows)
     network = FlowNetwork(row(), NetworkOptions(has_data=False, window=WINDOW))
-    elements = 3 * 60 * 1024
+    arrays = network.arrays(3 * frames * 1024, schedule=schedule)
+    finish_ps = network.run(schedule, arrays).finish_ps
+    return [finish_ps[rank] / 1e6 for rank in (6, 3, 7)]
 
-    finish_ps = network.run(schedule, network.arrays(elements, schedule=schedule)).finish_ps
 
-    line_ps = 60 * FRAME * BYTE_PS
-    assert finish_ps[3] == pytest.approx(2 * line_ps + 3 * DELAY_PS, rel=0.03)
+def test_messages_of_less_than_a_window_share_links_alike() -> None:
+    """They end before their windows are used up."""
+    line_us = 30 * FRAME * BYTE_PS / 1e6
+
+    assert short_us(30)[1] == pytest.approx(2 * line_us + 3 * DELAY_PS / 1e6, rel=0.03)
+
+
+def test_queues_come_as_windows_are_used_up() -> None:
+    """By packets, 60 of them take 39.8 us next to a message that has two queues; halves, 43.8."""
+    assert short_us(60)[1] == pytest.approx(39.8, rel=0.03)
