@@ -1,10 +1,11 @@
 """Measure how far the flow network's times are from those of packets, by kind of run.
 
-`python -m studies.flow_errors` runs each case on both networks, prints it, and writes the table
-`experiments/estimates/flow_errors.csv`, from which runs with `--net flow` take what their times may
-be wrong by; with `--part faults`, it measures these alone, and leaves the other rows as they are.
-Cases whose packets would take long are left out. `--packets FILE` keeps packets' times, so that
-after a change of flows alone only these run again, which takes minutes in place of an hour.
+`python -m studies.flow_errors` runs each case on both networks, prints it and the tables of
+`docs/flow.md`, and writes `experiments/estimates/flow_errors.csv`, from which runs with
+`--net flow` take what their times may be wrong by; with `--part faults`, it measures these alone,
+and leaves the other rows as they are. Cases whose packets would take long are left out.
+`--packets FILE` keeps packets' times, so that after a change of flows alone only these run again,
+which takes minutes in place of an hour.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.topologies.graph import switches
+from studies.flow_error_tables import tables
 
 TOPOLOGIES = (
     *("fattree,k=4", "fattree,k=6", "fattree,k=8"),
@@ -370,13 +372,8 @@ def flow_errors_command(
     if part == "all" and not are_chosen:
         every = chain(every, _jobs(), _workloads(), _faults())
     cases = list(_run(every if part == "all" else _faults(), PacketTimes(packets)))
-    for least in sorted({bin_of(case.message_bytes) for case in cases}):
-        own = np.array([case.percent for case in cases if bin_of(case.message_bytes) == least])
-        say(
-            f"# messages of {least} B and more: {len(own)} cases, mean of errors "
-            f"{own.mean():.2f} %, of their sizes {np.abs(own).mean():.2f} %, median "
-            f"{np.median(own):.2f} %, 99 of 100 within {np.percentile(np.abs(own), 99):.2f} %"
-        )
+    for line in tables(cases):
+        say(line)
     if part != "all":
         cells = cells_of(cases)
         ours = {each.what for each in cells}
