@@ -6,7 +6,8 @@ All links change at once, as if the others on the ways of their flows changed by
 their order does not count. All sums are of whole numbers, so that they are exact.
 
 A link whose flows nearly fit is left as it is. After `MOST_ROUNDS`, what is still too much is cut
-off; the next change of any flow goes on from there.
+off, and the next change of any flow goes on from there; where it is more than `MOST`, flows have
+max-min shares, as if no window were used up.
 """
 
 from __future__ import annotations
@@ -21,23 +22,27 @@ from ringleaf.core.units import PS_PER_S
 from ringleaf.core.views import as_floats
 
 MOST_ROUNDS = 8
-ENOUGH = 3e-3  # what rates may differ by, as the last round leaves them
+ENOUGH = 3e-3  # what rates may differ by for no more rounds
+MOST = 0.05  # likewise, after the last round: else there are no queues
 CLOSE = 1e-3  # what rates may differ by from a link whose queue is right
 MOST_STEPS = 8  # to a longer queue of one link
 SCALE = 1e6  # of slopes, whose sums are of whole numbers
 
 
 @inline
-def fit_all(words: Words, at: int) -> None:
-    """Fit the queues of links met, and the rates of flows met."""
+def fit_all(words: Words, at: int) -> bool:
+    """Fit the queues of links met, and the rates of flows met; return whether they nearly do."""
+    worst = 0.0
     for number in range(MOST_ROUNDS):
         wish(words, at)
         share_hosts(words, at)
         count_rates(words, at, number)
-        if adjust(words, at) <= ENOUGH:
+        worst = adjust(words, at)
+        if worst <= ENOUGH:
             break
     count_rates(words, at, 0)
     cut_off(words, at)
+    return worst <= MOST
 
 
 @inline

@@ -81,11 +81,9 @@ def balance_part(words: Words, at: int) -> None:
     meet_all(words, at)
     if not is_called_for(words, at):
         keep(words, at)
-    elif not may_have_queues(words, at):
+    elif not (may_have_queues(words, at) and fit_all(words, at)):
         clear(words, at)
         keep(words, at)
-    else:
-        fit_all(words, at)
 
 
 @inline
