@@ -6,8 +6,8 @@ All links change at once, as if the others on the ways of their flows changed by
 their order does not count. All sums are of whole numbers, so that they are exact.
 
 A link whose flows nearly fit is left as it is. After `MOST_ROUNDS`, what is still too much is cut
-off, and the next change of any flow goes on from there; where it is more than `MOST`, flows have
-max-min shares, as if no window were used up.
+off, and the next change of any flow goes on from there; where it is more than `MOST_OFF`, flows
+have max-min shares, as if no window were used up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ringleaf.core.views import as_floats
 
 MOST_ROUNDS = 8
 ENOUGH = 3e-3  # what rates may differ by for no more rounds
-MOST = 0.05  # likewise, after the last round: else there are no queues
+MOST_OFF = 0.05  # likewise, after the last round: else there are no queues
 CLOSE = 1e-3  # what rates may differ by from a link whose queue is right
 MOST_STEPS = 8  # to a longer queue of one link
 SCALE = 1e6  # of slopes, whose sums are of whole numbers
@@ -42,7 +42,7 @@ def fit_all(words: Words, at: int) -> bool:
             break
     count_rates(words, at, 0)
     cut_off(words, at)
-    return worst <= MOST
+    return worst <= MOST_OFF
 
 
 @inline
@@ -149,7 +149,7 @@ def share_of_host(words: Words, at: int, link: int) -> float:
 
 @inline
 def count_rates(words: Words, at: int, number: int) -> None:
-    """Add up what the links met have of their flows, and how much less that gets with queues."""
+    """Add up what the links met have of their flows, as far as earlier links let it through."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
     for i in range(words[at + n.FROM_LINK], words[at + n.MET_LINKS]):
         here = n.link_at(words, at, words[words[at + n.MET_LINKS_AT] + i])

@@ -223,6 +223,12 @@ def entry_row(words: Words, at: int, entry: int) -> int:
 
 
 @inline
+def first_entry(words: Words, at: int, flow: int) -> int:
+    """Return the offset of the entry by which a flow crosses the first link of its way."""
+    return entry_row(words, at, words[flow_row(words, at, flow) + FIRST_ENTRY])
+
+
+@inline
 def times(words: Words, entry: int) -> int:
     """Return how many flows a row stands for on a link, by the offset of its entry."""
     return round(as_floats(words)[entry + USE])

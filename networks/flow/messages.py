@@ -187,7 +187,7 @@ def begin(arena: Arena, at: int, row: int, qp: Qp, now_ps: int) -> None:
 def count_flow(words: Words, at: int, flow: int, back: int, more: int) -> None:
     """Count one more flow, or one less, on its links, and its acknowledgements on theirs."""
     filling = words[at + n.FILLING_AT]
-    entry = f.entry_row(words, filling, words[f.flow_row(words, filling, flow) + f.FIRST_ENTRY])
+    entry = f.first_entry(words, filling, flow)
     words[n.link_at(words, at, words[entry + f.LINK]) + n.CARRIES] += more * f.times(words, entry)
     answer(words, at, back, more)
 
@@ -281,9 +281,7 @@ def may_come(words: Words, at: int, flow: int) -> float:
     """Return the rate at which a flow's packets may leave its host, whose link others share."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
     row = f.flow_row(words, filling, flow)
-    first = n.link_at(
-        words, at, words[f.entry_row(words, filling, words[row + f.FIRST_ENTRY]) + f.LINK]
-    )
+    first = n.link_at(words, at, words[f.first_entry(words, filling, flow) + f.LINK])
     shared = floats[first + n.FULL] / max(words[first + n.CARRIES], 1)
     return min(floats[row + f.PEAK], shared)
 

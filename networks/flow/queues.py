@@ -231,7 +231,7 @@ def is_alone(words: Words, at: int, flow: int) -> bool:
     filling = words[at + n.FILLING_AT]
     if words[n.flow_at(words, at, flow) + n.AGENT] == 0:
         return True
-    own = f.entry_row(words, filling, words[f.flow_row(words, filling, flow) + f.FIRST_ENTRY])
+    own = f.first_entry(words, filling, flow)
     is_only = words[own + f.NEXT] == f.NONE and words[own + f.PREVIOUS] == f.NONE
     return bool(is_only and f.times(words, own) == 1)
 

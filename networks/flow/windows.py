@@ -119,7 +119,7 @@ def turn(words: Words, at: int, link: int) -> float:
 def send(words: Words, at: int, flow: int, now_ps: int) -> None:
     """Have a host send a flow in its turns, and work out when its window will be used up."""
     filling, floats, row = words[at + n.FILLING_AT], as_floats(words), n.flow_at(words, at, flow)
-    own = f.entry_row(words, filling, words[f.flow_row(words, filling, flow) + f.FIRST_ENTRY])
+    own = f.first_entry(words, filling, flow)
     in_turns = min(floats[row + n.LEAVES], turn(words, at, words[own + f.LINK]))
     if words[row + n.FROM_PS] != now_ps:
         move_on(words, row, now_ps)
@@ -139,6 +139,6 @@ def use_up(words: Words, at: int, flow: int, now_ps: int) -> None:
     if words[row + n.IS_ON] and words[row + n.FULL_PS] == now_ps:
         words[row + n.HAS_WINDOW] = 1
         words[at + n.NOW_PS] = now_ps
-        own = f.entry_row(words, filling, words[f.flow_row(words, filling, flow) + f.FIRST_ENTRY])
+        own = f.first_entry(words, filling, flow)
         f.mark_flow(words, filling, flow)
         f.mark_link(words, filling, words[own + f.LINK])
