@@ -32,7 +32,7 @@ import ringleaf.__main__ as command
 command.interrupts.exit_at_once()
 sys.stdout.write("started\\n")
 sys.stdout.flush()
-command.main()
+command.command()
 """
 COMMAND = (sys.executable, "-c", STARTED)
 """The command, which says when our first line of code has run; before it, Python starts."""
