@@ -1,9 +1,12 @@
 """The result that each collective promises, and a check for ranks on which it is missing.
 
 The definition names, for each rank and chunk, whose data must be there in the end. A schedule is
-judged by it without any tensor: each rank's input is one bit, and a chunk's contents are the set
-of bits that were added up in it, beside the set of those that were added twice or more. All chunks
-are followed at once, as columns, so schedules of millions of rows take seconds.
+judged by it without any tensor. Each rank's input is a number of 64 bits drawn at random, and a
+chunk's contents are the sum of what was added up in it: wrong contributions have the sum of the
+right ones once in 2^64 times. Where a sum is wrong, inputs are bits, and contents are the set of
+those that were added up, beside the set of those that were added twice or more: they tell whose are
+wrong. All chunks are followed at once, as columns, so schedules of millions of rows take less than
+a second.
 
 (`verify.verify` proves more, row by row: that no row is superfluous, and where an executor must
 wait. Judging needs the results only.)
@@ -11,9 +14,10 @@ wait. Judging needs the results only.)
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import chain, pairwise
 
 import numpy as np
@@ -31,6 +35,8 @@ NOBODY = -2
 _BLOCK_BYTES = 1 << 26  # of contents that are followed at once
 
 _KEPT = 64  # schedules whose faults are remembered
+
+_FEW_ROWS = 512  # of a step; with less, chunks' steps are numbered anew, so that there are fewer
 
 Demands = npt.NDArray[np.int64]
 """(ranks, blocks): EVERYONE, NOBODY, or the one rank whose input must be there."""
@@ -163,23 +169,35 @@ def _next_rank_s(demand: Demands) -> Demands:
 
 def _follow(schedule: Schedule, collective: Collective, root: int) -> Faults:
     demand = demands(collective, schedule.ranks, schedule.chunks, root)
-    cells = np.zeros((schedule.ranks, schedule.chunks), np.bool_)
+    if _is_right(schedule, demand):
+        return Faults(np.zeros(demand.shape, np.bool_), None)
+    return _find(schedule, demand)
+
+
+def _is_right(schedule: Schedule, demand: Demands) -> bool:
+    """Return whether a schedule leaves nothing wrong, as far as sums of numbers say."""
     if schedule.circulant is not None and turns(demand):
-        alone = _Contents(schedule.ranks, schedule.ranks, 1)
-        alone.run(_Moves.of_rows(schedule.circulant.of_chunk(0)[1]))
-        if not alone.faults(demand[:, :1]).any():
-            return Faults(cells, None)
+        rows = schedule.circulant.of_chunk(0)[1]
+        return not _Numbers.after(_Moves.of_rows(rows), schedule, demand[:, :1]).any()
     if schedule.pipelined is not None and (demand == demand[:, :1]).all():
-        one = _Contents(schedule.ranks, schedule.places, 1)
-        one.run(_Moves.of_rows(schedule.pipelined.way))
-        if not one.faults(demand[:, :1]).any():
-            return Faults(cells, None)
+        moves = _Moves.of_rows(schedule.pipelined.way)
+        return not _Numbers.after(moves, schedule, demand[:, :1]).any()
+    together = max(_BLOCK_BYTES // (8 * schedule.places), 1)
+    return not any(
+        _Numbers.after(part, schedule, demand[:, first : first + together]).any()
+        for first, part in _Moves.of(schedule).by_chunks(schedule.chunks, together)
+    )
+
+
+def _find(schedule: Schedule, demand: Demands) -> Faults:
+    """Return what a schedule leaves wrong."""
+    cells = np.zeros(demand.shape, np.bool_)
     words = -(-schedule.ranks // 64)
     together = max(_BLOCK_BYTES // (2 * 8 * words * schedule.places), 1)
     fault: Fault | None = None
     for first, part in _Moves.of(schedule).by_chunks(schedule.chunks, together):
         there = demand[:, first : first + together]
-        contents = _Contents(schedule.ranks, schedule.places, there.shape[1])
+        contents = _Sets(schedule.ranks, schedule.places, there.shape[1])
         contents.run(part)
         wrong = contents.faults(there)
         cells[:, first : first + together] = wrong
@@ -224,9 +242,13 @@ class _Moves:
     def by_chunks(self, chunks: int, together: int) -> Iterator[tuple[int, _Moves]]:
         """Yield the first of each `together` neighbouring chunks, and their rows, counted from 0.
 
-        Their steps are numbered anew, for each chunk from 0 without gaps: chunks never meet, and
+        Their steps may be numbered anew, for each chunk from 0 without gaps: chunks never meet, and
         a pipeline of many chunks is over in as few steps as one of them takes.
         """
+        steps = int(self.step[-1]) + 1 if self.step.size else 0
+        if together >= chunks and self.step.size >= steps * _FEW_ROWS:
+            yield 0, self
+            return
         order = np.argsort(self.chunk, kind="stable")
         chunk, step = self.chunk[order], self.step[order]
         is_chunk = np.diff(chunk, prepend=-1) != 0
@@ -249,76 +271,124 @@ class _Moves:
             )
 
 
-class _Contents:
-    """The contents of some chunks on all nodes: sets of ranks, as bits.
+class _Contents(ABC):
+    """The contents of some chunks on all nodes.
 
     Attributes:
-        once: (nodes, chunks, words): contributions that are there.
-        twice: Likewise, those that are there more than once.
+        held: (nodes * chunks, ...) what is there: a number, or words.
     """
 
-    def __init__(self, ranks: int, nodes: int, chunks: int) -> None:
-        self._ranks = ranks
-        self.once = np.zeros((nodes, chunks, -(-ranks // 64)), np.uint64)
-        self.once[:ranks] = _singles(ranks)[:, None]
-        self.twice = np.zeros_like(self.once)
+    def __init__(self, own: _Words, nodes: int, chunks: int) -> None:
+        self._ranks, self._chunks = len(own), chunks
+        self.held = np.zeros((nodes * chunks, *own.shape[1:]), np.uint64)
+        self.held[: len(own) * chunks] = np.repeat(own, chunks, axis=0)
+
+    @staticmethod
+    @abstractmethod
+    def joined(one: _Words, other: _Words) -> _Words:
+        """Return what is there if both are added up."""
 
     def run(self, moves: _Moves) -> None:
         """Apply all rows: those of a step read the contents from before it, and write in order."""
         edges = np.flatnonzero(np.diff(moves.step, prepend=-1, append=-1))
         for start, stop in pairwise(edges):
             rows = slice(start, stop)
-            dst, chunk, op = moves.dst[rows], moves.chunk[rows], moves.op[rows]
-            once, twice = self._arriving(moves.src[rows], chunk, op, moves.groups)
-            for wave in _waves(dst * self.once.shape[1] + chunk):
-                adds, copies = wave[op[wave] == REDUCE], wave[op[wave] != REDUCE]
-                self._add(dst[adds], chunk[adds], once[adds], twice[adds])
-                self.once[dst[copies], chunk[copies]] = once[copies]
-                self.twice[dst[copies], chunk[copies]] = twice[copies]
+            chunk, op = moves.chunk[rows], moves.op[rows]
+            cell = moves.dst[rows] * self._chunks + chunk
+            arriving = self._arriving(moves.src[rows], chunk, op, moves.groups)
+            for wave in _waves(cell, len(self.held)):
+                self._write(cell[wave], op[wave] == REDUCE, arriving[wave])
 
     def _arriving(
         self, src: Column, chunk: Column, op: Column, groups: tuple[tuple[int, ...], ...]
-    ) -> tuple[_Words, _Words]:
-        """Return the contributions that each row brings, once and more than once: (rows, words)."""
+    ) -> _Words:
+        """Return the contributions that each row brings: (rows, ...)."""
         is_sum = op == AGGREGATE
-        senders = np.where(is_sum, 0, src)
-        once, twice = self.once[senders, chunk], self.twice[senders, chunk]
+        brought: _Words = self.held[np.where(is_sum, 0, src) * self._chunks + chunk]
         sums = {
-            (group, at): self._sum(groups[group], at)
+            (group, at): reduce(self.joined, self._of(groups[group], at))
             for group, at in zip(src[is_sum].tolist(), chunk[is_sum].tolist(), strict=True)
         }
         for place in np.flatnonzero(is_sum):
-            once[place], twice[place] = sums[src[place], chunk[place]]
-        return once, twice
+            brought[place] = sums[src[place], chunk[place]][0]
+        return brought
 
-    def _sum(self, members: tuple[int, ...], chunk: int) -> tuple[_Words, _Words]:
-        own = self.once[list(members), chunk]
-        once = np.bitwise_or.accumulate(own, axis=0)
-        twice = np.bitwise_or.reduce(self.twice[list(members), chunk], axis=0)
-        return once[-1], twice | np.bitwise_or.reduce(once[:-1] & own[1:], axis=0)
+    def _of(self, members: tuple[int, ...], chunk: int) -> _Words:
+        """Return the contents of a chunk on some ranks: (members, 1, ...)."""
+        there: _Words = self.held[np.array(members) * self._chunks + chunk]
+        return there[:, None]
 
-    def _add(self, dst: Column, chunk: Column, once: _Words, twice: _Words) -> None:
-        there = self.once[dst, chunk]
-        self.twice[dst, chunk] |= twice | there & once
-        self.once[dst, chunk] = there | once
+    def _write(self, cell: Column, adds: npt.NDArray[np.bool_], brought: _Words) -> None:
+        """Add what rows bring to their cells, which are all others, or copy it."""
+        if adds.any():
+            at = cell[adds]
+            self.held[at] = self.joined(self.held[at], brought[adds])
+        if not adds.all():
+            self.held[cell[~adds]] = brought[~adds]
+
+
+class _Numbers(_Contents):
+    """Contents as sums of ranks' numbers, modulo 2^64."""
+
+    @classmethod
+    def after(cls, moves: _Moves, schedule: Schedule, demand: Demands) -> npt.NDArray[np.bool_]:
+        """Return, by (rank, chunk), whether moves leave other sums than the demanded ones."""
+        own = _numbers(schedule.ranks)
+        contents = cls(own, schedule.places, demand.shape[1])
+        contents.run(moves)
+        there = contents.held[: demand.size].reshape(demand.shape)
+        right = np.where(demand == EVERYONE, own.sum(), own[np.maximum(demand, 0)])
+        wrong: npt.NDArray[np.bool_] = (there != right) & (demand != NOBODY)
+        return wrong
+
+    @staticmethod
+    def joined(one: _Words, other: _Words) -> _Words:
+        """Return the sum."""
+        return one + other
+
+
+class _Sets(_Contents):
+    """Contents as sets of ranks, as bits: (nodes * chunks, 2, words).
+
+    The first set has contributions that are there, the second those that are more than once.
+    """
+
+    def __init__(self, ranks: int, nodes: int, chunks: int) -> None:
+        singles = _singles(ranks)
+        super().__init__(np.stack((singles, np.zeros_like(singles)), axis=1), nodes, chunks)
+
+    @staticmethod
+    def joined(one: _Words, other: _Words) -> _Words:
+        """Return the union, and what is there more than once."""
+        both = one | other
+        both[..., 1, :] |= one[..., 0, :] & other[..., 0, :]
+        return both
+
+    @property
+    def _by_rank(self) -> tuple[_Words, _Words]:
+        """What is there, and what is more than once: (ranks, chunks, words) each."""
+        of_ranks = self.held[: self._ranks * self._chunks]
+        sets = of_ranks.reshape(self._ranks, self._chunks, 2, -1)
+        return sets[:, :, 0], sets[:, :, 1]
 
     def faults(self, demand: Demands) -> npt.NDArray[np.bool_]:
         """Return, by (rank, chunk), whether the contents differ from the demanded ones."""
         right = _right(demand)
-        once, twice = self.once[: self._ranks], self.twice[: self._ranks]
+        once, twice = self._by_rank
         differs = ((once != right) | (twice & right != 0)).any(axis=2)
         cells: npt.NDArray[np.bool_] = differs & (demand != NOBODY)
         return cells
 
     def describe(self, rank: int, chunk: int, demand: Demands, first: int) -> Fault:
         """Return the fault of a cell; chunk 0 here is chunk `first` of the schedule."""
-        there, right = self.once[rank, chunk], _right(demand)[rank, chunk]
+        once, twice = (each[rank, chunk] for each in self._by_rank)
+        right = _right(demand)[rank, chunk]
         return Fault(
             rank,
             first + chunk,
-            lacking=_members(right & ~there),
-            surplus=_members(there & ~right),
-            doubled=_members(self.twice[rank, chunk] & right),
+            lacking=_members(right & ~once),
+            surplus=_members(once & ~right),
+            doubled=_members(twice & right),
         )
 
 
@@ -331,17 +401,33 @@ def _right(demand: Demands) -> _Words:
     return right
 
 
-def _waves(cells: Column) -> Iterator[Column]:
-    """Yield the places of rows that write different cells; a cell's rows stay in order."""
+def _waves(cells: Column, most: int) -> Iterator[Column]:
+    """Yield the places of rows that write different cells; a cell's rows stay in order.
+
+    Args:
+        cells: (rows,) the cell that each writes.
+        most: The number of all cells.
+    """
+    rows = np.arange(cells.size)
+    last = np.empty(most, np.int64)
+    last[cells] = rows
+    if (last[cells] == rows).all():
+        yield rows
+        return
     order = np.argsort(cells, kind="stable")
     ordered = cells[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    if starts.size == cells.size:
-        yield np.arange(cells.size)
-        return
-    turn = np.arange(cells.size) - np.repeat(starts, np.diff(starts, append=cells.size))
+    turn = rows - np.repeat(starts, np.diff(starts, append=cells.size))
     for number in range(int(turn.max()) + 1):
         yield order[turn == number]
+
+
+@lru_cache(maxsize=8)
+def _numbers(ranks: int) -> _Words:
+    """Return each rank's own number; other callers may be given the same ones."""
+    numbers = np.random.default_rng(ranks).integers(1, 1 << 64, ranks, np.uint64)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def _singles(ranks: int) -> _Words:
