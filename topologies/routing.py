@@ -41,7 +41,7 @@ from ringleaf.topologies.next_switch import (
     dragonfly_minimal,
     torus_links,
 )
-from ringleaf.topologies.remaining import remaining_ps
+from ringleaf.topologies.remaining import LinkSets, remaining_ps
 from ringleaf.topologies.route_table import (
     Ports,
     PortSets,
@@ -331,7 +331,9 @@ def _longest_of_all_ps(graph: nx.Graph[str], size_bytes: int, table: RouteTable)
 
     own = [(host, attachment(graph, host)) for host in hosts(graph)]
     first_ps = np.array([node_delay_ps(graph, host) + hop_ps(host, last) for host, last in own])
-    there_ps = first_ps[:, None] + remaining_ps(table, hop_ps, longest=True)[table.arrays.at]
+    there_ps = (
+        first_ps[:, None] + remaining_ps(LinkSets(table), hop_ps, longest=True)[table.arrays.at]
+    )
     np.fill_diagonal(there_ps, 0)
     return int((there_ps + there_ps.T).max())
 

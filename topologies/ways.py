@@ -2,12 +2,13 @@
 
 Where each host is reached by one path (`ringleaf.topologies.routing.dealt`), a flow's links are
 known exactly. With ECMP a flow is followed until it meets a choice; from there on only the last
-link, the host's own, is certain. A flow with a detour takes that and no other way.
+link, the host's own, is certain. A flow with a detour takes that and no other way. All flows are
+followed together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, pairwise, permutations
@@ -15,7 +16,7 @@ from itertools import accumulate, pairwise, permutations
 import networkx as nx
 import numpy as np
 
-from ringleaf.core.units import PS_PER_S
+from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.topologies.arrays import Numbers
 from ringleaf.topologies.delays import node_delay_ps
 from ringleaf.topologies.detours import detours
@@ -29,8 +30,7 @@ from ringleaf.topologies.graph import (
     switch_graph,
 )
 from ringleaf.topologies.pair_links import PairLinks
-from ringleaf.topologies.remaining import TimesTo, remaining_ps
-from ringleaf.topologies.route_table import RouteTable
+from ringleaf.topologies.remaining import LinkSets, TimesTo, remaining_ps
 from ringleaf.topologies.routing import dealt, routes
 
 MOST_COMPARED = 1 << 13
@@ -67,8 +67,36 @@ class RouteLinks:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedFlow:
-    """Bytes from one host to another, their earliest begin, and the time after their arrival."""
+class PlannedFlows:
+    """Bytes from hosts to hosts, their earliest begins, and the times after their arrivals."""
+
+    src: Numbers
+    dst: Numbers
+    size_bytes: Numbers
+    begin_ps: Numbers
+    after_ps: Numbers
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, int, int, int, int]]) -> PlannedFlows:
+        """Return flows of rows: source, destination, bytes, begin, and time after."""
+        return cls(*np.array(rows, np.int64).reshape(-1, 5).T)
+
+    @property
+    def _columns(self) -> tuple[Numbers, ...]:
+        return (self.src, self.dst, self.size_bytes, self.begin_ps, self.after_ps)
+
+    def row(self, place: int) -> list[int]:
+        """Return a flow, as in `of`."""
+        return [int(each[place]) for each in self._columns]
+
+    def without(self, places: list[int]) -> PlannedFlows:
+        """Return all flows but some."""
+        return PlannedFlows(*(np.delete(each, places) for each in self._columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Bytes that an outlet has to carry, their earliest begin, and the time after the last one."""
 
     size_bytes: int
     begin_ps: int
@@ -93,7 +121,7 @@ class Loads:
 
     def __init__(self, links: Mapping[tuple[str, str], Link]) -> None:
         self._links = links
-        self._loads: dict[Outlet, PlannedFlow] = {}
+        self._loads: dict[Outlet, Load] = {}
 
     def add(self, outlet: Outlet, size_bytes: int, begin_ps: int, after_ps: int) -> None:
         """Add bytes to an outlet, sent from `begin_ps` on, with `after_ps` to follow the last."""
@@ -102,14 +130,14 @@ class Loads:
             size_bytes += there.size_bytes
             begin_ps = min(begin_ps, there.begin_ps)
             after_ps = min(after_ps, there.after_ps)
-        self._loads[outlet] = PlannedFlow(size_bytes, begin_ps, after_ps)
+        self._loads[outlet] = Load(size_bytes, begin_ps, after_ps)
 
     def merge(self, others: Loads, begin_ps: int = 0, after_ps: int = 0) -> None:
         """Add other loads, whose times count from `begin_ps`, with `after_ps` to follow them."""
         for outlet, load in others.items():
             self.add(outlet, load.size_bytes, begin_ps + load.begin_ps, load.after_ps + after_ps)
 
-    def items(self) -> Iterable[tuple[Outlet, PlannedFlow]]:
+    def items(self) -> Iterable[tuple[Outlet, Load]]:
         """Return each outlet with its load."""
         return self._loads.items()
 
@@ -200,16 +228,55 @@ class TopologyRoutes:
     def way(self, src: int, dst: int) -> RouteLinks:
         """Return the way of a message between two hosts."""
         if (src, dst) not in self._ways:
-            self._ways[src, dst] = self._find_way(src, dst)
+            [self._ways[src, dst]] = self.ways(np.array([src]), np.array([dst]))
         return self._ways[src, dst]
 
-    def _find_way(self, src: int, dst: int) -> RouteLinks:
-        outlets = list(self.outlets(src, dst))
-        rates = [max(self.links[node, peer].rate_bps for peer in peers) for node, peers in outlets]
-        if all(len(peers) == 1 for _, peers in outlets):
-            delay_ps = sum(self.hop_ps(node, peers[0]) for node, peers in outlets)
-            return RouteLinks(delay_ps, tuple(rates))
-        return RouteLinks(self.delay_ps(src, dst), (min(rates),))  # the links between are unknown
+    def ways(self, src: Numbers, dst: Numbers) -> list[RouteLinks]:
+        """Return the ways of messages between some pairs of hosts.
+
+        Where links are not known, as there is a choice, a way has the least of the known rates.
+        """
+        pairs, pair_of = np.unique(src * len(self.hosts) + dst, return_inverse=True)
+        ways = self._ways_of(*np.divmod(pairs, len(self.hosts)))
+        return [ways[pair] for pair in pair_of.tolist()]
+
+    def _ways_of(self, src: Numbers, dst: Numbers) -> list[RouteLinks]:
+        """Return the ways of different pairs."""
+        own_bps = np.array([self.access_bps(rank) for rank in range(len(self.hosts))])
+        sets, _ = self._links.follow(src, dst)
+        rates_bps = np.column_stack((own_bps[src], np.where(sets < 0, 0, self._most_bps[sets])))
+        has_choice = (self._links.has_choice[sets] & (sets >= 0)).any(axis=1)
+        rows = np.column_stack((self._whole_ps(src, dst), has_choice, rates_bps))
+        distinct, row_of = np.unique(rows, axis=0, return_inverse=True)
+        kinds = [_way_of(*row) for row in distinct.tolist()]
+        ways = [kinds[row] for row in row_of.reshape(-1).tolist()]
+        for place in self._turned_off(src, dst):
+            ends = list(pairwise(self._detours[int(src[place]), int(dst[place])]))
+            delay_ps = sum(self.hop_ps(*each) for each in ends)
+            ways[place] = RouteLinks(delay_ps, tuple(self.links[each].rate_bps for each in ends))
+        return ways
+
+    def _whole_ps(self, src: Numbers, dst: Numbers) -> Numbers:
+        """Return the delays of pairs of hosts on their quickest routes, detours left aside."""
+        at = self._table.arrays.at[src]
+        return np.array(self._first_ps, np.int64)[src] + self._times_ps(0)[at, dst]
+
+    def _turned_off(self, src: Numbers, dst: Numbers) -> list[int]:
+        """Return the places of the pairs that have detours."""
+        if not self._detours:
+            return []
+        pairs = zip(src.tolist(), dst.tolist(), strict=True)
+        return [place for place, pair in enumerate(pairs) if pair in self._detours]
+
+    @cached_property
+    def _links(self) -> LinkSets:
+        return LinkSets(self._table)
+
+    @cached_property
+    def _most_bps(self) -> Numbers:
+        """(sets,) the highest rate of each set's links."""
+        rates = np.array([self.links[ends].rate_bps for ends in self._links.ends], np.int64)
+        return np.asarray(rates[self._links.choices].max(axis=1, initial=0))
 
     def rate_bps(self, outlet: Outlet) -> int:
         """Return the rate of an outlet's links together."""
@@ -249,41 +316,52 @@ class TopologyRoutes:
             node = peers[0] if len(peers) == 1 else last
         yield last, (self.hosts[dst],)
 
-    def add_flows(self, loads: Loads, dst: int, flows: Mapping[int, PlannedFlow]) -> None:
-        """Add the flows to one host, by source, to the loads of all outlets that they must pass.
+    def add_flows(self, loads: Loads, flows: PlannedFlows) -> None:
+        """Add flows between hosts to the loads of all outlets that they must pass."""
+        turned_off = self._turned_off(flows.src, flows.dst)
+        for place in turned_off:
+            self._add_turned(loads, *flows.row(place))
+        flows = flows.without(turned_off)
+        whole_ps = self._whole_ps(flows.src, flows.dst)
+        sets, switches = self._links.follow(flows.src, flows.dst)
+        own = len(self._links.choices) + flows.src
+        numbers = np.column_stack((own, sets))
+        left_ps = self._times_ps(0)[switches, flows.dst[:, None]]
+        begin_ps = flows.begin_ps[:, None] + whole_ps[:, None] - left_ps
+        columns = (
+            np.broadcast_to(flows.size_bytes[:, None], numbers.shape),
+            np.column_stack((flows.begin_ps, begin_ps)),
+            flows.after_ps[:, None] + np.column_stack((whole_ps, left_ps)),
+        )
+        is_there = numbers >= 0
+        self._add_all(loads, numbers[is_there], *(each[is_there] for each in columns))
 
-        Flows are followed until they meet a choice; at the last switch all are together.
-        """
-        to_dst, last = self._remaining_ps(dst), self.access[dst]
-        at = _Meeting(self._table, dst)
-        last_ps = to_dst[last]
-        left_ps: Mapping[str, int]
-        for src, flow in flows.items():
-            nodes, left_ps = [self.hosts[src], self.access[src]], to_dst
-            if (src, dst) in self._detours:
-                nodes = list(self._detours[src, dst][:-1])
-                left_ps = self._remaining_along(self._detours[src, dst])
-            for node, peer in pairwise(nodes):
-                flow = self._cross(loads, node, peer, flow, left_ps[peer])
-            at.add(nodes[-1], flow)
-        for switch, flow in at.farthest_first():
-            peers = self._next(switch, dst)
-            if len(peers) == 1:
-                flow = self._cross(loads, switch, peers[0], flow, to_dst[peers[0]])
-                at.add(peers[0], flow)
-            else:
-                after_ps = flow.after_ps + to_dst[switch]
-                loads.add((switch, peers), flow.size_bytes, flow.begin_ps, after_ps)
-                begin_ps = flow.begin_ps + to_dst[switch] - last_ps
-                at.add(last, PlannedFlow(flow.size_bytes, begin_ps, flow.after_ps))
+    def _add_all(
+        self, loads: Loads, numbers: Numbers, sizes: Numbers, begin_ps: Numbers, after_ps: Numbers
+    ) -> None:
+        """Add bytes to outlets: sets of links, by number, then hosts' own links."""
+        count = len(self._links.choices) + len(self.hosts)
+        total = np.zeros(count, np.int64)
+        first_ps, last_ps = (np.full(count, FOREVER_PS) for _ in range(2))
+        np.add.at(total, numbers, sizes)
+        np.minimum.at(first_ps, numbers, begin_ps)
+        np.minimum.at(last_ps, numbers, after_ps)
+        for number in np.unique(numbers).tolist():
+            rank = number - len(self._links.choices)
+            outlet = (
+                self._links.outlet(number) if rank < 0 else (self.hosts[rank], (self.access[rank],))
+            )
+            loads.add(outlet, int(total[number]), int(first_ps[number]), int(last_ps[number]))
 
-    def _cross(
-        self, loads: Loads, node: str, peer: str, flow: PlannedFlow, left_ps: int
-    ) -> PlannedFlow:
-        """Move a flow to a neighbour, which is `left_ps` away from the flow's destination."""
-        hop_ps = self.hop_ps(node, peer)
-        loads.add((node, (peer,)), flow.size_bytes, flow.begin_ps, hop_ps + left_ps + flow.after_ps)
-        return PlannedFlow(flow.size_bytes, flow.begin_ps + hop_ps, flow.after_ps)
+    def _add_turned(
+        self, loads: Loads, src: int, dst: int, size_bytes: int, begin_ps: int, after_ps: int
+    ) -> None:
+        """Add a flow that takes a detour."""
+        nodes = self._detours[src, dst]
+        left_ps = self._remaining_along(nodes)
+        for node, peer in pairwise(nodes):
+            before_ps = left_ps[nodes[0]] - left_ps[node]
+            loads.add((node, (peer,)), size_bytes, begin_ps + before_ps, after_ps + left_ps[node])
 
     @cached_property
     def _detours(self) -> dict[tuple[int, int], tuple[str, ...]]:
@@ -304,7 +382,7 @@ class TopologyRoutes:
     def _times_ps(self, packet_bytes: int) -> Numbers:
         if packet_bytes not in self._left_ps:
             hop_ps = partial(self.hop_ps, packet_bytes=packet_bytes)
-            self._left_ps[packet_bytes] = remaining_ps(self._table, hop_ps)
+            self._left_ps[packet_bytes] = remaining_ps(self._links, hop_ps)
         return self._left_ps[packet_bytes]
 
     def _remaining_along(self, nodes: tuple[str, ...], packet_bytes: int = 0) -> dict[str, int]:
@@ -315,31 +393,7 @@ class TopologyRoutes:
         return left
 
 
-class _Meeting:
-    """Flows to one host, at the switches where they are joined."""
-
-    def __init__(self, table: RouteTable, dst: int) -> None:
-        self._number = table.arrays.number
-        self._distance = table.away[:, table.arrays.leaf[dst]]
-        self._at: dict[int, dict[str, list[PlannedFlow]]] = {}  # by distance, then by switch
-
-    def add(self, node: str, flow: PlannedFlow) -> None:
-        """Add a flow at a switch; flows that have come to the host are forgotten."""
-        if node in self._number:
-            distance = int(self._distance[self._number[node]])
-            self._at.setdefault(distance, {}).setdefault(node, []).append(flow)
-
-    def farthest_first(self) -> Iterator[tuple[str, PlannedFlow]]:
-        """Yield switches with all that meets there; meanwhile flows are added at nearer ones."""
-        while self._at:
-            for switch, flows in self._at.pop(max(self._at)).items():
-                yield switch, together(flows)
-
-
-def together(flows: list[PlannedFlow]) -> PlannedFlow:
-    """Join flows that go the same way from here on into one."""
-    return PlannedFlow(
-        sum(flow.size_bytes for flow in flows),
-        min(flow.begin_ps for flow in flows),
-        min(flow.after_ps for flow in flows),
-    )
+def _way_of(delay_ps: int, has_choice: int, *rates_bps: int) -> RouteLinks:
+    """Return a way, given the rates of its links; 0 stands for none."""
+    known = tuple(rate for rate in rates_bps if rate)
+    return RouteLinks(delay_ps, (min(known),) if has_choice else known)

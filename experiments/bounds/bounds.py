@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
 
 import networkx as nx
 import numpy as np
@@ -37,7 +36,7 @@ from ringleaf.experiments.bounds.moves import least_times
 from ringleaf.experiments.bounds.turns import least_times as turned_times
 from ringleaf.ina.loads import Aggregation, Demand, least_demand
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.topologies.ways import Loads, PlannedFlow, RouteLinks, TopologyRoutes
+from ringleaf.topologies.ways import Loads, PlannedFlows, RouteLinks, TopologyRoutes
 
 RC_OVERHEAD_BYTES = 58 + LINE_OVERHEAD_BYTES  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
 LEAST_LINE_BYTES = MIN_FRAME_BYTES + LINE_OVERHEAD_BYTES
@@ -168,12 +167,8 @@ class Bounds:
         line_bytes = np.array([self.line_bytes(size) for size in distinct.tolist()], np.int64)
 
         def alone_ps(distance: int) -> npt.NDArray[np.int64]:
-            pairs = list(
-                zip(ranks.tolist(), ((ranks + distance) % rows.ranks).tolist(), strict=True)
-            )
-            return np.array(
-                [[self.message_ps(*pair, size) for pair in pairs] for size in distinct.tolist()]
-            )
+            dst = (ranks + distance) % rows.ranks
+            return np.array([self.messages_ps(ranks, dst, size) for size in distinct.tolist()])
 
         times = turned_times(rows, kinds, line_bytes, alone_ps)
         pairs = [(ranks + distance) % rows.ranks * hosts + ranks for distance in times.sends]
@@ -216,7 +211,7 @@ class Bounds:
         """Return the delay of each message's way."""
         hosts = len(self.ways.hosts)
         pairs, pair_of = np.unique(walk.src * hosts + walk.dst, return_inverse=True)
-        delays = [self.ways.way(*divmod(pair, hosts)).delay_ps for pair in pairs.tolist()]
+        delays = [way.delay_ps for way in self.ways.ways(*np.divmod(pairs, hosts))]
         by_message: Column = np.array(delays, np.int64)[pair_of]
         return by_message
 
@@ -238,9 +233,13 @@ class Bounds:
         count = len(self.ways.hosts)
         return tuple(range(count - self._servers, count))
 
-    def message_ps(self, src: int, dst: int, size_bytes: int) -> int:
-        """Return the time of a message that is alone."""
-        way = self.ways.way(src, dst)
+    def messages_ps(self, src: Column, dst: Column, size_bytes: int) -> Column:
+        """Return the time of a message between some pairs of hosts, if it is alone."""
+        ways = self.ways.ways(src, dst)
+        return np.array([self.message_ps(way, size_bytes) for way in ways], np.int64)
+
+    def message_ps(self, way: RouteLinks, size_bytes: int) -> int:
+        """Return the time of a message that is alone on its way."""
         if (way, size_bytes) not in self._alone_ps:
             first_bytes = min(size_bytes, self._mtu_bytes)
             last_bytes = (size_bytes - 1) % self._mtu_bytes + 1
@@ -253,12 +252,11 @@ class Bounds:
         """Return the time of each message between hosts, if it is alone."""
         distinct, size_of = np.unique(sizes, return_inverse=True)
         hosts = len(self.ways.hosts)
-        pair = hops.src * hosts + hops.dst
-        known, kind_of = np.unique(pair * len(distinct) + size_of, return_inverse=True)
-        times = []
-        for kind in known.tolist():
-            (src, dst), size = divmod(kind // len(distinct), hosts), kind % len(distinct)
-            times.append(self.message_ps(src, dst, int(distinct[size])))
+        pairs, pair_of = np.unique(hops.src * hosts + hops.dst, return_inverse=True)
+        ways = self.ways.ways(*np.divmod(pairs, hosts))
+        known, kind_of = np.unique(pair_of * len(distinct) + size_of, return_inverse=True)
+        kinds = (divmod(kind, len(distinct)) for kind in known.tolist())
+        times = [self.message_ps(ways[pair], int(distinct[size])) for pair, size in kinds]
         by_message: Column = np.array(times, np.int64)[kind_of]
         return by_message
 
@@ -295,14 +293,8 @@ class Bounds:
             begin_ps: Earliest begin of each.
             after_ps: Least time that follows the end of each.
         """
-        loads, hosts = Loads(self.ways.links), len(self.ways.hosts)
-        order = np.argsort(pairs)
-        columns = (each[order] for each in (pairs, total, begin_ps, after_ps))
-        flows = zip(*(column.tolist() for column in columns), strict=True)
-        for dst, group in groupby(flows, lambda flow: flow[0] // hosts):
-            self.ways.add_flows(
-                loads, dst, {pair % hosts: PlannedFlow(*flow) for pair, *flow in group}
-            )
+        loads, (dst, src) = Loads(self.ways.links), np.divmod(pairs, len(self.ways.hosts))
+        self.ways.add_flows(loads, PlannedFlows(src, dst, total, begin_ps, after_ps))
         return loads
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.ina.loads import Aggregation, Demand
 from ringleaf.ina.omnireduce.wire import BLOCK, BLOCK_BYTES, values_at
-from ringleaf.topologies.ways import Loads, PlannedFlow, TopologyRoutes
+from ringleaf.topologies.ways import Loads, PlannedFlows, TopologyRoutes
 
 
 def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
@@ -23,7 +23,7 @@ def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
     places = what.servers or what.members
     dealt = _dealt(what, columns, len(places))
     loads, chain_ps = Loads(ways.links), 0
-    results: dict[int, dict[int, PlannedFlow]] = {}
+    flows: list[tuple[int, int, int, int, int]] = []
     for number, place in enumerate(places):
         rounds = dealt.rounds[number]
         if not rounds:
@@ -32,16 +32,11 @@ def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
         back_ps = {rank: _transit_ps(ways, place, rank, head_bytes) for rank in what.members}
         up_ps, down_ps = max(there_ps.values()), max(back_ps.values())
         chain_ps = max(chain_ps, up_ps + down_ps)
-        updates = {
-            rank: PlannedFlow(rounds * head_bytes + blocks * BLOCK_BYTES, 0, down_ps)
-            for rank, blocks in zip(what.members, dealt.filled[number], strict=True)
-        }
-        ways.add_flows(loads, place, updates)
         size_bytes = rounds * head_bytes + dealt.summed[number] * BLOCK_BYTES
-        for rank in what.members:
-            results.setdefault(rank, {})[place] = PlannedFlow(size_bytes, up_ps, 0)
-    for rank, flows in results.items():
-        ways.add_flows(loads, rank, flows)
+        for rank, blocks in zip(what.members, dealt.filled[number], strict=True):
+            flows.append((rank, place, rounds * head_bytes + blocks * BLOCK_BYTES, 0, down_ps))
+            flows.append((place, rank, size_bytes, up_ps, 0))
+    ways.add_flows(loads, PlannedFlows.of(flows))
     return Demand(chain_ps, loads)
 
 

@@ -83,6 +83,14 @@ def test_more_ranks_than_a_word_has_bits(name: str) -> None:
     assert find_faults(schedule, schedule.collective).first is None
 
 
+def test_of_right_schedules_no_sets_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would be large; numbers of contributions have their sum, whatever the order."""
+    monkeypatch.delattr("ringleaf.collectives.definition._Sets")
+    for name in ("halvingdoubling", "bucket", "switchml", "alltoall"):
+        schedule = ALGORITHMS[name].build(16, hierarchy=(16,))
+        assert find_faults(schedule, schedule.collective).first is None
+
+
 def test_servers_have_nothing_to_contribute() -> None:
     schedule = ALGORITHMS["ps"].build(5, size_bytes=1 << 16, servers=2, segments=3)
     assert schedule.servers == 2

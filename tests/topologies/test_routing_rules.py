@@ -13,10 +13,10 @@ from ringleaf.errors import TopologyError
 from ringleaf.topologies.graph import hosts, index
 from ringleaf.topologies.loads import link_loads
 from ringleaf.topologies.registry import build
-from ringleaf.topologies.remaining import remaining_ps
+from ringleaf.topologies.remaining import LinkSets, remaining_ps
 from ringleaf.topologies.route_table import RouteTable, links_left
 from ringleaf.topologies.routing import longest_rtt_ps, path, routes, with_routing
-from ringleaf.topologies.ways import Loads, PlannedFlow, TopologyRoutes
+from ringleaf.topologies.ways import Loads, PlannedFlows, TopologyRoutes
 
 
 def made(name: str) -> tuple[nx.Graph[str], RouteTable]:
@@ -64,7 +64,7 @@ def hop_ps(node: str, peer: str) -> int:
 @BY_RULE
 def test_the_time_that_is_left_is_that_of_the_links_ahead(name: str) -> None:
     graph, table = made(name)
-    left_ps, number = remaining_ps(table, hop_ps), table.arrays.number
+    left_ps, number = remaining_ps(LinkSets(table), hop_ps), table.arrays.number
     for src, dst in permutations(hosts(graph), 2):
         nodes = path(graph, src, dst, table=table)
         expected = sum(hop_ps(*ends) for ends in pairwise(nodes[1:]))
@@ -101,11 +101,10 @@ def test_bounds_add_up_flows_along_the_ways(name: str) -> None:
     graph, table = made(name)
     ways = TopologyRoutes(graph)
     loads = Loads(ways.links)
-    dst, count = 1, len(hosts(graph))
-    flows = {src: PlannedFlow(1000 + src, 0, 0) for src in range(count) if src != dst}
-    ways.add_flows(loads, dst, flows)
+    sizes = {src: 1000 + src for src in range(len(hosts(graph))) if src != 1}
+    ways.add_flows(loads, PlannedFlows.of([(src, 1, size, 0, 0) for src, size in sizes.items()]))
     wanted: Counter[tuple[str, tuple[str, ...]]] = Counter()
-    for src, flow in flows.items():
-        for node, peer in pairwise(path(graph, f"h{src}", f"h{dst}", table=table)):
-            wanted[node, (peer,)] += flow.size_bytes
+    for src, size in sizes.items():
+        for node, peer in pairwise(path(graph, f"h{src}", "h1", table=table)):
+            wanted[node, (peer,)] += size
     assert {outlet: load.size_bytes for outlet, load in loads.items()} == dict(wanted)

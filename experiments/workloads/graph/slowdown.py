@@ -59,16 +59,18 @@ def alone_ps(
     """
     bounds = Bounds(graph, mtu_bytes=mtu_bytes, cc=cc)
     number = {host: at for at, host in enumerate(bounds.ways.hosts)}
-    at = [number[host] for host in places]
+    at = np.array([number[host] for host in places], np.int64)
     answer_bytes = overhead_bytes(cc) + AETH_BYTES
-
-    def one(source: int, target: int, size: int) -> int:
-        whole = -(-size // ITEM_BYTES) * ITEM_BYTES
-        back = bounds.ways.way(at[target], at[source])
-        there_ps = bounds.message_ps(at[source], at[target], whole)
-        return there_ps + back.alone_ps(*[answer_bytes] * 3) + message_overhead_ps
-
-    return np.array([one(*row[:3]) for row in messages.table.tolist()], np.int64)
+    source, target, sizes = messages.table[:, 0], messages.table[:, 1], messages.table[:, 2]
+    there = bounds.ways.ways(at[source], at[target])
+    back = bounds.ways.ways(at[target], at[source])
+    whole = -(-sizes // ITEM_BYTES) * ITEM_BYTES
+    rows = zip(there, back, whole.tolist(), strict=True)
+    times_ps = [
+        bounds.message_ps(way, size) + answer.alone_ps(*[answer_bytes] * 3)
+        for way, answer, size in rows
+    ]
+    return np.array(times_ps, np.int64) + message_overhead_ps
 
 
 def slowdowns(messages: Messages, ideal_ps: Table) -> list[Bin]:
