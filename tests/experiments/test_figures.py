@@ -22,8 +22,7 @@ from ringleaf.experiments.workloads.collective.figures import draw_busbw, draw_t
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.link_figures import (
     _fold,
-    _group,
-    _place,
+    _in_order,
     draw_links,
     draw_spread,
     utilisation,
@@ -96,8 +95,10 @@ def test_links_are_grouped_upward_then_downward_each_kind_once(
     graph = registry.build(topo)
     links = [link for edge in graph.edges for link in (edge, edge[::-1])]
 
-    found = [name for name, _ in groupby(sorted(links, key=lambda link: _place(graph, link)),
-                                         lambda link: _group(graph, link))]  # fmt: skip
+    order, of_link = _in_order(graph, links)
+    found = [name for name, _ in groupby(of_link)]
+
+    assert sorted(order) == list(range(len(links)))
 
     assert found[: len(groups)] == groups
     assert len(found) == len(set(found))

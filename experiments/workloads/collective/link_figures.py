@@ -96,8 +96,7 @@ def draw_map(graph: nx.Graph[str], row: CollectiveRow, series: LinkSeries, stem:
 def draw_spread(run: CollectiveResults, graph: nx.Graph[str], panels: Panels) -> Figure:
     """Draw how busy the links of each kind were, for topologies with too many to draw each."""
     figure: Figure
-    order = _order(graph, panels[0][1].links)
-    groups = [_group(graph, panels[0][1].links[i]) for i in order]
+    order, groups = _in_order(graph, panels[0][1].links)
     starts = _starts(groups)
     width = sheet.across(min(len(panels), 3), 2.0, 1.2)
     height = -(-len(panels) // width)
@@ -172,8 +171,7 @@ def draw_links(run: CollectiveResults, graph: nx.Graph[str], panels: Panels) -> 
 
 
 def _heat_map(axes: Axes, series: LinkSeries, graph: nx.Graph[str], unit_ps: int) -> Any:
-    order = _order(graph, series.links)
-    groups = [_group(graph, series.links[i]) for i in order]
+    order, groups = _in_order(graph, series.links)
     if len(order) <= _MOST_NAMES:
         groups = [" → ".join(series.links[i]) for i in order]
     shares, groups = _fold(utilisation(series, graph)[order], groups)
@@ -228,16 +226,12 @@ def _tier(graph: nx.Graph[str], node: str) -> int:
     return -1 if data["role"] is Role.HOST else int(data["tier"])
 
 
-def _place(graph: nx.Graph[str], ends: tuple[str, str]) -> tuple[Any, ...]:
+def _place(graph: nx.Graph[str], ends: tuple[str, str], group: str) -> tuple[Any, ...]:
     """Return a sort key: links upward from the hosts, then sideways, then downward to them."""
     here, there = (_tier(graph, node) for node in ends)
     direction = (there < here) - (there > here)
     height = here * -direction if direction else here
-    return direction, height, _group(graph, ends), natural(ends[0]), natural(ends[1])
-
-
-def _group(graph: nx.Graph[str], ends: tuple[str, str]) -> str:
-    return " → ".join(_kind(graph, node) for node in ends)
+    return direction, height, group, natural(ends[0]), natural(ends[1])
 
 
 def _kind(graph: nx.Graph[str], node: str) -> str:
@@ -255,8 +249,14 @@ def _kind(graph: nx.Graph[str], node: str) -> str:
     return tier[0] if len(tier) == 1 else f"{tier[0]} to {tier[-1]}"
 
 
-def _order(graph: nx.Graph[str], links: Sequence[tuple[str, str]]) -> list[int]:
-    return sorted(range(len(links)), key=lambda i: _place(graph, links[i]))
+def _in_order(
+    graph: nx.Graph[str], links: Sequence[tuple[str, str]]
+) -> tuple[list[int], list[str]]:
+    """Return links' numbers in the order of figures, and the kinds of both ends of each."""
+    kinds = {node: _kind(graph, node) for node in {node for ends in links for node in ends}}
+    groups = [" → ".join(kinds[node] for node in ends) for ends in links]
+    order = sorted(range(len(links)), key=lambda i: _place(graph, links[i], groups[i]))
+    return order, [groups[i] for i in order]
 
 
 def _starts(groups: list[str]) -> list[int]:

@@ -110,7 +110,7 @@ def _draw_kind(
             boxes.append([(left, top), (right, top), (right, bottom), (left, bottom)])
     if boxes:  # as one path: there may be tens of thousands
         path = Path.make_compound_path_from_polys(np.array(boxes))
-        axes.add_patch(PathPatch(path, facecolor=color_of(kind, kinds), linewidth=0))
+        axes.add_artist(PathPatch(path, facecolor=color_of(kind, kinds), linewidth=0))
 
 
 def draw_spending(results: WorkResults) -> Figure:
@@ -118,15 +118,15 @@ def draw_spending(results: WorkResults) -> Figure:
     figure: Figure
     inches = sheet.size(6.4, 3.2)
     figure, axes = subplots(figsize=inches)
-    ranks = np.arange(len(results.spending))
-    base = np.zeros(len(ranks))
+    edges = np.arange(len(results.spending) + 1) - 0.5
+    base = np.zeros(len(results.spending))
     for name, title, color in SPENT:
         values = np.array([getattr(each, name) for each in results.spending]) / PS_PER_MS
-        axes.bar(ranks, values, 1.0, base, color=color, label=title, linewidth=0)
+        axes.stairs(base + values, edges, baseline=base.copy(), fill=True, color=color, label=title)
         base += values
     axes.set_xlabel("rank", fontsize=9)
     axes.set_ylabel(f"{results.clock} time (ms)", fontsize=9)
-    axes.set_xlim(-0.5, len(ranks) - 0.5)
+    axes.set_xlim(edges[0], edges[-1])
     axes.grid(axis="x", visible=False)
     axes.tick_params(labelsize=8)
     columns = sheet.entries([title for _, title, _ in SPENT], inches[0], 3)
