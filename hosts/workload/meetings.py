@@ -61,8 +61,8 @@ def _places(graph: Graph, rank: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
         raise ConfigError(f"{graph.place(rank, twice)}: its number must be unique, got it twice")
     try:
         return (
-            tuple(tuple(sorted({place[each] for each in node.after})) for node in nodes),
-            tuple(tuple(sorted({place[each] for each in node.begun})) for node in nodes),
+            tuple(_in_order(place, node.after) for node in nodes),
+            tuple(_in_order(place, node.begun) for node in nodes),
         )
     except KeyError:
         needs = ((node, each) for node in nodes for each in (*node.after, *node.begun))
@@ -70,6 +70,13 @@ def _places(graph: Graph, rank: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
         raise ConfigError(
             f"{graph.place(rank, node)}: depends on a node that is not there, got {lost}"
         ) from None
+
+
+def _in_order(place: Mapping[int, int], numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the places of nodes, each once, in order; most nodes name one or none."""
+    if len(numbers) <= 1:
+        return tuple([place[each] for each in numbers])
+    return tuple(sorted({place[each] for each in numbers}))
 
 
 def _check_nodes(graph: Graph) -> None:

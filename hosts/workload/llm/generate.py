@@ -234,8 +234,7 @@ class _Rank:
         Source:
             Liu, Zaharia and Abbeel, "Ring attention with blockwise transformers", 2023.
         """
-        parts, at = self._split.cp, self._at
-        ahead, behind = (at._replace(cp=(at.cp + step) % parts) for step in (1, -1))
+        parts = self._split.cp
         time_ps = times * traffic.attention_ps(self._sizes, self._split) // parts
         size = times * traffic.ring_bytes(self._sizes, self._split)
         block = self._last
@@ -243,13 +242,16 @@ class _Rank:
             self._last = tuple(dict.fromkeys((*self._last, *block)))
             if part < parts - 1:
                 more: dict[str, Any] = {"size_bytes": size, "label": layout.CONTEXT, "tag": _RING}
-                self._add(
-                    NodeKind.SEND, f"{name} out", block, peer=self._numbers.rank(ahead), **more
-                )
-                peer = self._numbers.rank(behind)
-                arrived = self._add(NodeKind.RECEIVE, f"{name} in", block, peer=peer, **more)
+                ahead, behind = self._neighbour(1), self._neighbour(-1)
+                self._add(NodeKind.SEND, f"{name} out", block, peer=ahead, **more)
+                arrived = self._add(NodeKind.RECEIVE, f"{name} in", block, peer=behind, **more)
                 block = (arrived,)
             self._compute(f"{name} {part}" if parts > 1 else name, time_ps)
+
+    def _neighbour(self, step: int) -> int:
+        """Return the rank that has the part of a sequence that is so many on, in the ring."""
+        at = self._at
+        return self._numbers.rank(at._replace(cp=(at.cp + step) % self._split.cp))
 
     def _gather_parameters(self, stage: int, after: Iterable[int]) -> tuple[int, ...]:
         calls: tuple[int, ...] = ()
@@ -282,6 +284,8 @@ _RING = 0  # the tag of ring attention, whose messages are in the order of nodes
 
 def _parts(whole: int, count: int) -> list[int]:
     """Return a number cut into parts that are as equal as whole numbers can be."""
+    if count == 1:
+        return [whole]
     edges = [whole * part // count for part in range(count + 1)]
     return [after - before for before, after in pairwise(edges)]
 
