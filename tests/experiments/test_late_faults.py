@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 import ringleaf
 from ringleaf.experiments.records.late_faults import tell_late
+from ringleaf.experiments.runs.drawing import read_results
+from ringleaf.experiments.workloads.train.results import TrainResults
 
 RACK = "leafspine,leaves=1,spines=0,hosts=3"
 
@@ -21,6 +26,29 @@ def test_a_run_says_which_rows_a_fault_came_too_late_for(
     assert short < 30_000_000 < long
     lines = [line for line in capsys.readouterr().out.splitlines() if "too late" in line]
     assert lines == ["# h0-s0 rate 50G at 30us: too late for ring at 4 KiB"]
+
+
+def test_jobs_say_which_faults_came_when_all_were_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A job computes for 60 us; the second one starts when the first fault has been."""
+    model = tmp_path / "small.yaml"
+    model.write_text("layers:\n  - {elements: 64, forward: 20us, backward: 40us}\n")
+    job = {"model": str(model), "ranks": 1, "iterations": 1}
+    jobs = [{**job, "start": start} for start in ("0", "30us")]
+    faults = "s0 down at 85us for 1us, h0-s0 rate 50G at 1s"
+    ringleaf.run(jobs=jobs, topo=RACK, servers=0, faults=faults, out=tmp_path / "run")
+
+    late = "h0-s0 rate 50G at 1s: too late for 2-ring-fifo"
+    kept = [line for line in read_results(tmp_path / "run").foot() if "too late" in line]
+    assert kept == [late]
+
+
+def test_a_training_says_which_faults_came_when_it_was_over() -> None:
+    given = {"faults": ["s0 down at 9ps for 1ps", "s0 down at 10ps"], "scale": 1}
+    results = TrainResults(ranks=1, totals=Counter(end_ps=10), config=given)
+    lines = [line for line in results.foot() if "too late" in line]
+    assert lines == ["s0 down at 10ps: too late for the training"]
 
 
 @pytest.mark.parametrize(

@@ -192,6 +192,7 @@ class JobsExperiment(Experiment[JobsSpec]):
             about=list(about(spec, self.graph)),
             notes=NOTES + (VIRTUAL_NOTE if is_live(spec) else ()),
             is_virtual=not is_live(spec),
+            config=self.plain(),
         )
 
     def plain(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.late_faults import tell_late
 from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
@@ -142,6 +143,11 @@ class JobsCase:
         return fmean(row.jct_ps for row in self.rows)
 
     @property
+    def end_ps(self) -> int:
+        """The time at which its last job was over."""
+        return max((span.end_ps for span in self.spans), default=0)
+
+    @property
     def is_live(self) -> bool:
         """Whether its times are of the wall clock."""
         return any(row.virtual_jct_ps is not None for row in self.rows)
@@ -222,6 +228,7 @@ class JobsResults(Results):
     )
 
     cases: list[JobsCase] = field(default_factory=list)
+    config: Mapping[str, Any] = field(default_factory=dict)  # the options, as resolved
 
     def add(self, case: JobsCase) -> None:
         """Add the next case."""
@@ -269,6 +276,8 @@ class JobsResults(Results):
         yield from told_of_errors(self.rows)
         yield wrong_line(self.wrong)
         yield from self.reasons()
+        ends_ps = {case.combination.name: case.end_ps for case in self.cases}
+        yield from tell_late(self.config, ends_ps)
         yield from network_lines(self)
         for case in self.cases:
             if case.is_live:
@@ -305,12 +314,13 @@ class JobsResults(Results):
         return figures_of(self.cases)
 
     def plain(self) -> dict[str, Any]:
-        """Return the cases."""
+        """Return the cases, and the options."""
         return {
             "cases": [
                 asdict(case.combination) | {name: getattr(case, name) for name in _SCALARS}
                 for case in self.cases
-            ]
+            ],
+            "config": dict(self.config),
         }
 
     def keep(self, folder: RunFolder) -> None:
@@ -371,7 +381,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> JobsResults:
             f"plot: can't read the series, got {str(path)!r}; run it again"
         ) from error
     rows = iter([JobRow(**row) for row in summary["rows"]])
-    results = JobsResults(**common(folder, summary))
+    results = JobsResults(**common(folder, summary), config=summary.get("config", {}))
     dropped, uses = results.drops, results.uses
     for each in summary["cases"]:
         combination = Combination(**{f.name: each[f.name] for f in fields(Combination)})

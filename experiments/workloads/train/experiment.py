@@ -47,7 +47,10 @@ class TrainExperiment(Experiment[TrainSpec]):
         spec = self.spec
         graph = make_graph(spec.model_copy(update={"hosts": spec.hosts or spec.ranks}))
         return TrainResults(
-            about=list(about(spec, graph)), is_virtual=spec.net == VIRTUAL, ranks=spec.ranks
+            about=list(about(spec, graph)),
+            is_virtual=spec.net == VIRTUAL,
+            ranks=spec.ranks,
+            config=self.plain(),
         )
 
     def record(self, shown: Progress, folder: RunFolder) -> Generator[None]:

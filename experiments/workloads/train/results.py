@@ -15,6 +15,7 @@ from ringleaf.core.units import format_count, format_time
 from ringleaf.experiments.records.columns import Column, as_us, fixed, widened
 from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.late_faults import tell_late
 from ringleaf.experiments.records.results import Results, as_csv, common
 from ringleaf.experiments.records.table import wrong_line
 from ringleaf.experiments.workloads.train.about import iterations
@@ -84,6 +85,7 @@ class TrainResults(Results):
         lines: Collectives.
         left_out: Collectives that there was no room to note.
         totals: Counters of the network.
+        config: The options, as resolved.
     """
 
     kind = "train"
@@ -96,6 +98,7 @@ class TrainResults(Results):
     lines: Sequence[CollectiveLine] = ()
     left_out: int = 0
     totals: dict[str, int] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
 
     def take(self, account: Account, outcomes: Sequence[RunResult]) -> None:
         """Take an account, and the outcomes of the networks that carried it."""
@@ -150,6 +153,7 @@ class TrainResults(Results):
         yield from iterations(self)
         if any(self.totals[name] for name in _TROUBLES):
             yield ", ".join(f"{what}: {self.totals[name]}" for name, what in _TROUBLES.items())
+        yield from tell_late(self.config, {"the training": self.totals["end_ps"]})
         yield "results were not checked" if self.wrong is None else wrong_line(self.wrong)
 
     def facts(self) -> Iterator[RunFact]:
@@ -183,6 +187,7 @@ class TrainResults(Results):
             "ranks": self.ranks,
             "left_out": self.left_out,
             "totals": self.totals,
+            "config": dict(self.config),
             "iterations": [
                 {"time_ps": time_ps, "exposed_ps": round(exposed_ps)}
                 for time_ps, exposed_ps in self.steps()
@@ -221,6 +226,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> TrainResults:
     return TrainResults(
         **common(folder, summary),
         **{name: summary[name] for name in ("ranks", "left_out", "totals")},
+        config=summary.get("config", {}),
         rows=[CallRow(**row) for row in summary["rows"]],
         iterations=by_rank,
         spans=spans,
