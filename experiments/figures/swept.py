@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_count, format_rate, format_time
+from ringleaf.core.units import PS_PER_MS, format_count, format_rate, format_time
 from ringleaf.experiments.figures import sheet as paper
 from ringleaf.experiments.figures import sorting
+from ringleaf.experiments.figures.clock_unit import ClockUnit, unit_of
 from ringleaf.experiments.figures.looks import looks_of
 from ringleaf.experiments.figures.sorting import Line, of_jobs
 from ringleaf.experiments.figures.style import mark_logarithmic, subplots
@@ -86,18 +87,18 @@ class _Sheet:
                 for label in labels
                 for algo in (label.partition(",")[0],)
             }
-        field, self._unit_ps, unit = "time_ps", PS_PER_US, "µs"
-        if of_jobs(lines):
-            field, self._unit_ps, unit = "jct_ps", PS_PER_MS, "ms"
-        self._field = field
+        self._field, self._unit = "jct_ps", ClockUnit("ms", PS_PER_MS)
+        if not of_jobs(lines):
+            self._field = "time_ps"
+            self._unit = unit_of(min(int(str(line["time_ps"])) for line in lines))
         whose = "\nof the slowest job" if of_jobs(lines) else ""
-        self.text = f"{_clock(lines)} time{whose} ({unit})"
+        self.text = f"{_clock(lines)} time{whose} ({self._unit.name})"
 
     def times(self, lines: Sequence[Line]) -> Times:
         """Return the time of each way to run that the rows have: of jobs, the last one's."""
         times: Times = {}
         for line in lines:
-            time = int(str(line[self._field])) / self._unit_ps
+            time = int(str(line[self._field])) / self._unit.ps
             times[self.label(line)] = max(times.get(self.label(line), 0.0), time)
         return times
 

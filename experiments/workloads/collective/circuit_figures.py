@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_size
+from ringleaf.core.units import format_size
 from ringleaf.experiments.figures import sheet
+from ringleaf.experiments.figures.clock_unit import unit_of
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import subplots
 from ringleaf.experiments.records.circuit_spells import DARK, DRAINING, UP, Spell
@@ -48,7 +49,7 @@ def draw_circuits(run: CollectiveResults, panels: Sequence[Panel]) -> Figure:
         height_ratios=tall,
     )
     longest_ps = max(row.time_ps for row, _ in panels)
-    unit, unit_ps = ("ms", PS_PER_MS) if longest_ps > 5 * PS_PER_MS else ("µs", PS_PER_US)
+    unit, unit_ps = unit_of(longest_ps)
     for axes, (row, spells), own in zip(grid.flat, panels, names, strict=True):
         _plot(axes, row, spells, own, unit_ps)
     grid.flat[-1].set_xlim(0, longest_ps / unit_ps)

@@ -15,9 +15,10 @@ import networkx as nx
 
 from ringleaf.collectives.algorithm import Look
 from ringleaf.core.faults import parse_faults
-from ringleaf.core.units import PS_PER_US, format_count, format_size
+from ringleaf.core.units import format_count, format_size
 from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.figures import sheet
+from ringleaf.experiments.figures.clock_unit import unit_of
 from ringleaf.experiments.figures.looks import looks_of
 from ringleaf.experiments.figures.style import INK, mark_logarithmic, save, subplots
 from ringleaf.experiments.records.slow_links import with_slow_links
@@ -108,14 +109,19 @@ def largest_explained(run: CollectiveResults) -> list[Explained]:
 
 def draw_time(run: CollectiveResults) -> Figure:
     """Draw time against size, with bounds and floors; bars if there is one size."""
-    label = f"{run.clock} time (µs)"
+    unit = unit_of(min(row.time_ps for row in run.rows))
+    label = f"{run.clock} time ({unit.name})"
+
+    def in_units(_: CollectiveRow, time_ps: int) -> float:
+        return time_ps / unit.ps
+
     if is_one_size(run):
-        return _draw_bars(run, label, _microseconds)
+        return _draw_bars(run, label, in_units)
     figure, axes = _sweep_axes(run, _title(run))
     for line in _lines(run):
-        line.plot(axes, [row.time_ps / PS_PER_US for row in line.rows])
-        line.plot_bound(axes, [row.bound_ps / PS_PER_US for row in line.rows])
-    _plot_floors(axes, run, _microseconds)
+        line.plot(axes, [row.time_ps / unit.ps for row in line.rows])
+        line.plot_bound(axes, [row.bound_ps / unit.ps for row in line.rows])
+    _plot_floors(axes, run, in_units)
     axes.set_yscale("log")
     mark_logarithmic(axes.yaxis)
     axes.set_ylabel(sheet.broken(label, min(3.2, 0.4 + 0.6 * figure.get_figwidth()), 10))
@@ -149,10 +155,6 @@ def draw_busbw(run: CollectiveResults) -> Figure:
 
 Value = Callable[[CollectiveRow, int], float]
 """A function from a row and a time in picoseconds to the value that is drawn."""
-
-
-def _microseconds(_: CollectiveRow, time_ps: int) -> float:
-    return time_ps / PS_PER_US
 
 
 def _busbw(row: CollectiveRow, time_ps: int) -> float:

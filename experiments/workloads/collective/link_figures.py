@@ -10,8 +10,9 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.core.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
+from ringleaf.core.units import PS_PER_S, format_size
 from ringleaf.experiments.figures import sheet
+from ringleaf.experiments.figures.clock_unit import unit_of
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, subplots, themed, to_svg, write_figure
 from ringleaf.experiments.records.slow_links import busy_ps as busy_of
@@ -151,7 +152,7 @@ def draw_links(run: CollectiveResults, graph: nx.Graph[str], panels: Panels) -> 
         height, width, figsize=inches, sharex=True, sharey=True, squeeze=False,
     )  # fmt: skip
     longest_ps = max(row.time_ps for row, _ in panels)
-    unit, unit_ps = ("ms", PS_PER_MS) if longest_ps > 5 * PS_PER_MS else ("µs", PS_PER_US)
+    unit, unit_ps = unit_of(longest_ps)
     image: Any = None
     for axes, (row, series) in zip(grid.flat, panels, strict=False):
         image = _heat_map(axes, series, graph, unit_ps)
