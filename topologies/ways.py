@@ -16,6 +16,7 @@ from itertools import accumulate, pairwise, permutations
 import networkx as nx
 import numpy as np
 
+from ringleaf.core.distinct import distinct
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.topologies.arrays import Numbers
 from ringleaf.topologies.delays import node_delay_ps
@@ -247,9 +248,9 @@ class TopologyRoutes:
         rates_bps = np.column_stack((own_bps[src], np.where(sets < 0, 0, self._most_bps[sets])))
         has_choice = (self._links.has_choice[sets] & (sets >= 0)).any(axis=1)
         rows = np.column_stack((self._whole_ps(src, dst), has_choice, rates_bps))
-        distinct, row_of = np.unique(rows, axis=0, return_inverse=True)
-        kinds = [_way_of(*row) for row in distinct.tolist()]
-        ways = [kinds[row] for row in row_of.reshape(-1).tolist()]
+        kinds, row_of = np.unique(rows, axis=0, return_inverse=True)
+        by_kind = [_way_of(*row) for row in kinds.tolist()]
+        ways = [by_kind[row] for row in row_of.reshape(-1).tolist()]
         for place in self._turned_off(src, dst):
             ends = list(pairwise(self._detours[int(src[place]), int(dst[place])]))
             delay_ps = sum(self.hop_ps(*each) for each in ends)
@@ -346,7 +347,7 @@ class TopologyRoutes:
         np.add.at(total, numbers, sizes)
         np.minimum.at(first_ps, numbers, begin_ps)
         np.minimum.at(last_ps, numbers, after_ps)
-        for number in np.unique(numbers).tolist():
+        for number in distinct(numbers).tolist():
             rank = number - len(self._links.choices)
             outlet = (
                 self._links.outlet(number) if rank < 0 else (self.hosts[rank], (self.access[rank],))

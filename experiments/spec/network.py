@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 from ringleaf.core.faults import SLOW, NetworkFault, check_recorded
 from ringleaf.core.live_limits import check_discipline, check_faults, check_live, check_pausing
 from ringleaf.core.marking import NEVER, Marking
+from ringleaf.core.sequence_numbers import MOST_WINDOW
 from ringleaf.core.units import exact_rate, format_count
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.programs.names import check_control, check_programs, is_path
@@ -218,7 +219,7 @@ class NetworkSpec(Checked):
         flags="--mtu",
         name="mtu",
     )
-    window: kinds.AnyCount = option(
+    window: Annotated[int | None, kinds.whole(1, MOST_WINDOW, empty=True)] = option(
         "",
         "Packets in flight per connection; default: as many as the links need",
         flags="--window",

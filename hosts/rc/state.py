@@ -18,6 +18,7 @@ from ringleaf.core.headers import (
     write_priority,
     write_udp,
 )
+from ringleaf.core.sequence_numbers import MOST_WINDOW
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.core.views import window
 from ringleaf.errors import ProtocolError
@@ -112,9 +113,6 @@ RING = 256  # work requests per QP and direction
 REQUEST_WORDS = 4  # address, length, tag; of a send the first PSN, of a receive how it lands
 # Each packet copies its template, so a template begins at a cache line.
 TEMPLATE_BYTES = -(-HEAD_BYTES // 64) * 64
-# PSNs have 24 bits, and `full_number` finds the right 64-bit number only while fewer than half of
-# them are in flight.
-MOST_WINDOW = (1 << 23) - 1
 # All three times the least timeout.
 MAX_BACKOFF = 64  # of a shorter timeout; where many probes are lost, a run waits for the last gaps
 LONGEST_TIMEOUT = LONGEST_PAUSE = 256

@@ -88,6 +88,7 @@ def test_every_option_reaches_the_spec() -> None:
         ("factor", "1.5", r"factor: must be a whole number, got '1.5'"),
         ("hosts", "1", r"hosts: must be at least 2, got '1'"),
         ("hosts", "999999", r"hosts: must be at most 4096, got '999999'"),
+        ("window", "8388608", r"window: must be at most 8388607, got '8388608'"),
         ("hosts", "many", r"hosts: must be a whole number, got 'many'"),
         ("rate", "fast", r"rate: not understood, got 'fast'; write it like 100Gbps"),
         ("rate", "0", r"rate: must be above 0, got '0'"),
