@@ -7,8 +7,13 @@ from collections.abc import Callable
 import networkx as nx
 import pytest
 
+import ringleaf.networks.flow.fill_tables as f
+import ringleaf.networks.flow.state as n
 from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.arena import Store
+from ringleaf.core.views import as_floats
+from ringleaf.networks.flow.balancing import share_of_host
 from ringleaf.networks.flow.network import FlowNetwork
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
@@ -202,3 +207,30 @@ def test_messages_of_less_than_a_window_share_links_alike() -> None:
 def test_queues_come_as_windows_are_used_up() -> None:
     """By packets, 60 of them take 39.8 us next to a message that has two queues; halves, 43.8."""
     assert short_us(60)[1] == pytest.approx(39.8, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "share"),
+    [
+        ((10, 60, 90), 45),  # the others have what 10 leaves
+        ((10, 20, 90), 70),
+        ((40, 50, 90), 100 / 3),
+        ((10, 20, 30), float("inf")),  # all have what they wish for
+    ],
+)
+def test_a_host_shares_what_those_leave_that_wish_for_less(
+    wishes: tuple[int, ...], share: float
+) -> None:
+    """Of a link of 100 bit/s, as max-min fairness has it, by hand."""
+    store = Store(has_data=False)
+    filling = f.make_filling(store, [100.0])
+    f.add_flows(store, filling, [[(0, 1.0)]] * len(wishes))
+    at = store.allocate("words", n.FLOW_NETWORK_WORDS)
+    rows = store.allocate("words", len(wishes) * n.FLOW_WORDS)
+    words = store.arena.words
+    words[at + n.FILLING_AT], words[at + n.FLOWS_AT] = filling, rows
+    for flow, wish in enumerate(wishes):
+        f.set_count(words, filling, flow, 1)
+        as_floats(words)[n.flow_at(words, at, flow) + n.WISH] = wish
+
+    assert share_of_host(words, at, 0) == pytest.approx(share)
