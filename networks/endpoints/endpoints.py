@@ -19,11 +19,10 @@ from ringleaf.hosts.agent import COMPLETIONS_AT, HostAgent, make_ring
 from ringleaf.hosts.executor.build import Executors, words_of
 from ringleaf.hosts.plan import Plans, plans
 from ringleaf.hosts.staging import Staging, lay_out
-from ringleaf.ina.allocation import OWN
 from ringleaf.ina.holdings import Holding, Mover, Updates
 from ringleaf.ina.rebuilding import Rebuilder
-from ringleaf.ina.systems import FORWARD, JobAggregator, JobRequest, ResourceShare
 from ringleaf.networks.endpoints.connections import ChannelFlow, Connections
+from ringleaf.networks.endpoints.joining import join_systems
 from ringleaf.networks.endpoints.leases import Fill
 from ringleaf.networks.endpoints.memory import RegisteredMemory, aligned
 from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine, add
@@ -75,7 +74,9 @@ class Endpoints:
         self.connections = Connections(
             *(graph, store, options, groups), ring=self.ring, rtt_ps=rtt_ps, table=table
         )
-        self.aggregators = self._join(graph, store, options, rtt_ps)
+        self.aggregators = join_systems(
+            *(graph, store, options, groups), ring=self.ring, rtt_ps=rtt_ps
+        )
         self.cross_traffic = self._make_cross_traffic(options)
         self._agents = self._by_host(len(hosts(graph)))
         self._group_of = {
@@ -421,70 +422,6 @@ class Endpoints:
             raise ConfigError(
                 "run: the schedule aggregates in the network, got options without a system"
             )
-
-    def _join(
-        self, graph: nx.Graph[str], store: Store, options: NetworkOptions, rtt_ps: int
-    ) -> dict[int, JobAggregator]:
-        """Return the aggregators, by group; those of one program share the switches' memory."""
-        joined: dict[int, JobAggregator] = {}
-        moves = options.allocator != OWN
-        sharers = self._sharers(options)
-        for place, group in enumerate(self.groups):
-            if group.system is None:
-                continue
-            alike = sharers[place]
-            moving = sum(self._moves(i) for i in alike) if moves else 0
-            has_moving = moves and group.system.moves
-            request = JobRequest(
-                number=group.number,
-                members=group.hosts,
-                servers=group.servers,
-                share=ResourceShare(alike.index(place), len(alike), options.switch_entries, moving),
-                ring=self.ring,
-                lanes=options.lanes,
-                slots=options.slots,
-                rtt_ps=rtt_ps,
-                quiet_ps=options.quiet_ps,
-                moves=has_moving,
-                rebuilds=options.reroute_ps is not None
-                and group.system.rebuilds
-                and not has_moving,
-                ecmp=options.ecmp,
-                congestion=options.ina_cc,
-                trees=options.trees,
-                earlier=[
-                    (other.number, other.hosts)
-                    for other in self.groups[:place]
-                    if other.system is group.system
-                ],
-            )
-            joined[place] = group.system.join(graph, store, request)
-            assert (joined[place].mover is not None) == request.moves, group.system.name
-        return joined
-
-    def _sharers(self, options: NetworkOptions) -> dict[int, list[int]]:
-        """Return the groups with which each group shares switches' memory, itself among them.
-
-        They have the same program. If memory moves they are all that aggregate in switches, as
-        jobs of different programs exchange parts then; those that keep theirs are the last.
-        """
-        programs = {
-            place: group.system.program(options.lanes)
-            for place, group in enumerate(self.groups)
-            if group.system is not None
-        }
-        sharers = {}
-        for place, mine in programs.items():
-            alike = [i for i, program in programs.items() if program == mine]
-            if options.allocator != OWN and mine != FORWARD:
-                alike = [i for i, program in programs.items() if program != FORWARD]
-                alike.sort(key=lambda i: not self._moves(i))
-            sharers[place] = alike
-        return sharers
-
-    def _moves(self, group: int) -> bool:
-        system = self.groups[group].system
-        return system is not None and system.moves
 
     def agents_of(self, group: int) -> list[int]:
         """Return the blocks of the agents that may work for a group: its own, and the rc agents."""
