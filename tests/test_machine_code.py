@@ -10,6 +10,8 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -123,6 +125,11 @@ def test_what_is_marked_is_compiled_whatever_the_environment_says_later(
     assert call(script, XDG_CACHE_HOME=str(tmp_path)) == (COLD, "")
 
 
+def of_module(name: str) -> Any:
+    """Return something that is of a module, as functions are."""
+    return SimpleNamespace(__module__=name)
+
+
 def test_helpers_end_with_the_work_and_a_process_with_threads_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,14 +144,35 @@ def test_helpers_end_with_the_work_and_a_process_with_threads_has_none(
     monkeypatch.setattr(machine_code, "_fork", fork)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
     monkeypatch.setattr("threading.active_count", lambda: 1)
-    with machine_code._helped([None] * 5):  # type: ignore[list-item]
+    with machine_code._helped([of_module("ringleaf.core")] * 5):
         assert len(helpers) == 2
     for each in helpers:
         with pytest.raises(ProcessLookupError):
             os.kill(each.pid, 0)
     monkeypatch.setattr("threading.active_count", lambda: 2)
-    with machine_code._helped([None] * 5):  # type: ignore[list-item]
+    with machine_code._helped([of_module("ringleaf.core")] * 5):
         assert len(helpers) == 2
+
+
+ROOMS = ("ina.a", "core", "hosts.b", "networks.c", "", "networks.d", "ina.b")
+"""Of functions, in the order in which they are wanted; the one without is generated."""
+
+
+@pytest.mark.parametrize(
+    ("processes", "orders"),
+    [
+        (1, ["3514026"]),
+        (2, ["3514026", "6204153"]),  # networks first; the others begin with aggregation
+        (3, ["3514026", "1402635", "6204153"]),
+    ],
+)
+def test_processes_begin_far_apart_and_neighbours_stay_together(
+    processes: int, orders: list[str]
+) -> None:
+    names = [f"ringleaf.{room}" if room else "ringleaf_engine_1" for room in ROOMS]
+    functions = [of_module(name) for name in names]
+    made = machine_code._apart(functions, processes)
+    assert ["".join(str(functions.index(each)) for each in order) for order in made] == orders
 
 
 FUNCTIONS = """

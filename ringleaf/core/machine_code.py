@@ -5,8 +5,10 @@ sources, versions and processor that it was made of and for (`ringleaf.core.seal
 into the process. What doesn't fit is compiled again, and written anew.
 
 All functions that are missing are compiled by one process per processor, which are forks of this
-one. Whoever compiles a function has a lock on it meanwhile, so that other commands which begin at
-the same time wait for its file in place of making it once more.
+one. Neighbours in the list have helpers in common, which a process compiles once for all of its
+functions, so processes begin at places of the list that are far apart. Whoever compiles a function
+has a lock on it meanwhile, so that other commands which begin at the same time wait for its file in
+place of making it once more.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 _COMPILED_FOLDERS = ("", "switches", "hosts", "ina", "networks")
 _COMPILER = "ringleaf.core.compiler.build"  # which imports Numba: only if something is missing
+_PLACES = {"networks": 0, "hosts": 2, "ina": 2}  # of packages, when all is compiled; others: 1
 _LOCKS = 1 << 62  # bytes of the file of locks, which has none
 
 _libraries: list[Any] = []  # what is linked stays so for as long as these are kept
@@ -73,8 +76,8 @@ def load_all(functions: Sequence[Compiled]) -> None:
     if not missing:
         return
     import_module(_COMPILER).ready()
-    with _helped(missing):
-        _compile_all(missing)
+    with _helped(missing) as ordered:
+        _compile_all(ordered)
 
 
 def _compile_all(functions: Sequence[Compiled]) -> None:
@@ -243,8 +246,10 @@ class _Locks:
 
 
 @contextmanager
-def _helped(functions: Sequence[Compiled]) -> Iterator[None]:
+def _helped(functions: Sequence[Compiled]) -> Iterator[Sequence[Compiled]]:
     """Have other processes compile some of several functions meanwhile, one per processor.
+
+    Yields the order for this process.
 
     They leave machine code in the cache. If one fails, what it has not done is done here. A process
     with other threads is not forked: they may hold what the copy would wait for.
@@ -252,15 +257,33 @@ def _helped(functions: Sequence[Compiled]) -> Iterator[None]:
     more = min(len(os.sched_getaffinity(0)), len(functions)) - 1
     if threading.active_count() > 1 or not _can_keep():
         more = 0
-    children = [_fork(lambda: _compile_all(functions)) for _ in range(more)]
+    ours, *orders = _apart(functions, more + 1)
+    children = [_fork(partial(_compile_all, order)) for order in orders]
     try:
-        yield
+        yield ours
     finally:  # there is nothing left for them to do
         for child in children:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
             with suppress(ChildProcessError):
                 os.waitpid(child, 0)
+
+
+def _apart(functions: Sequence[Compiled], processes: int) -> list[list[Compiled]]:
+    """Return the order in which each process compiles functions, as far as no other one does.
+
+    The first one begins at the beginning, the last one at the end, and goes backward. What takes
+    longest is there, and what is small in the middle, where they meet.
+    """
+    ordered = sorted(functions, key=_place)
+    starts = [len(ordered) * place // processes for place in range(processes)]
+    orders = [[*ordered[start:], *ordered[:start]] for start in starts]
+    return [*orders[:-1], ordered[::-1]] if processes > 1 else orders
+
+
+def _place(function: Compiled) -> int:
+    _, _, inside = function.__module__.partition(".")
+    return _PLACES.get(inside.partition(".")[0], 1)
 
 
 def _can_keep() -> bool:
