@@ -12,6 +12,11 @@ SHOWN = 4
 """The most faults that lines tell of, and the most rows that one of them names."""
 
 
+def of_faults(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of a run's options that `tell_late` needs, for results to keep."""
+    return {name: options[name] for name in ("faults", "scale") if name in options}
+
+
 def tell_late(options: Mapping[str, Any], ends_ps: Mapping[str, int]) -> Iterator[str]:
     """Yield a line for each fault that began after some runs were over.
 

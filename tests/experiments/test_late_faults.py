@@ -46,7 +46,7 @@ def test_jobs_say_which_faults_came_when_all_were_over(
 
 def test_a_training_says_which_faults_came_when_it_was_over() -> None:
     given = {"faults": ["s0 down at 9ps for 1ps", "s0 down at 10ps"], "scale": 1}
-    results = TrainResults(ranks=1, totals=Counter(end_ps=10), config=given)
+    results = TrainResults(ranks=1, totals=Counter(end_ps=10), faults=given)
     lines = [line for line in results.foot() if "too late" in line]
     assert lines == ["s0 down at 10ps: too late for the training"]
 

@@ -30,6 +30,7 @@ from ringleaf.experiments.estimates.flow_errors import bound_of, jobs_by, mean_m
 from ringleaf.experiments.estimates.pace import RunPaces, read_paces
 from ringleaf.experiments.records.conditions import is_live
 from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.late_faults import of_faults
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
 from ringleaf.experiments.setup.cabling import Cabling
@@ -192,7 +193,7 @@ class JobsExperiment(Experiment[JobsSpec]):
             about=list(about(spec, self.graph)),
             notes=NOTES + (VIRTUAL_NOTE if is_live(spec) else ()),
             is_virtual=not is_live(spec),
-            config=self.plain(),
+            faults=of_faults(self.plain()),
         )
 
     def plain(self) -> dict[str, Any]:

@@ -228,7 +228,7 @@ class JobsResults(Results):
     )
 
     cases: list[JobsCase] = field(default_factory=list)
-    config: Mapping[str, Any] = field(default_factory=dict)  # the options, as resolved
+    faults: Mapping[str, Any] = field(default_factory=dict)  # as `tell_late` needs them
 
     def add(self, case: JobsCase) -> None:
         """Add the next case."""
@@ -277,7 +277,7 @@ class JobsResults(Results):
         yield wrong_line(self.wrong)
         yield from self.reasons()
         ends_ps = {case.combination.name: case.end_ps for case in self.cases}
-        yield from tell_late(self.config, ends_ps)
+        yield from tell_late(self.faults, ends_ps)
         yield from network_lines(self)
         for case in self.cases:
             if case.is_live:
@@ -314,13 +314,13 @@ class JobsResults(Results):
         return figures_of(self.cases)
 
     def plain(self) -> dict[str, Any]:
-        """Return the cases, and the options."""
+        """Return the cases, and the faults that were asked for."""
         return {
             "cases": [
                 asdict(case.combination) | {name: getattr(case, name) for name in _SCALARS}
                 for case in self.cases
             ],
-            "config": dict(self.config),
+            "faults": dict(self.faults),
         }
 
     def keep(self, folder: RunFolder) -> None:
@@ -381,7 +381,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> JobsResults:
             f"plot: can't read the series, got {str(path)!r}; run it again"
         ) from error
     rows = iter([JobRow(**row) for row in summary["rows"]])
-    results = JobsResults(**common(folder, summary), config=summary.get("config", {}))
+    results = JobsResults(**common(folder, summary), faults=summary.get("faults", {}))
     dropped, uses = results.drops, results.uses
     for each in summary["cases"]:
         combination = Combination(**{f.name: each[f.name] for f in fields(Combination)})

@@ -11,6 +11,7 @@ from pathlib import Path
 from ringleaf.core.units import format_count
 from ringleaf.errors import RingleafError
 from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.late_faults import of_faults
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
 from ringleaf.experiments.setup.network import make_graph
@@ -50,7 +51,7 @@ class TrainExperiment(Experiment[TrainSpec]):
             about=list(about(spec, graph)),
             is_virtual=spec.net == VIRTUAL,
             ranks=spec.ranks,
-            config=self.plain(),
+            faults=of_faults(self.plain()),
         )
 
     def record(self, shown: Progress, folder: RunFolder) -> Generator[None]:

@@ -85,7 +85,7 @@ class TrainResults(Results):
         lines: Collectives.
         left_out: Collectives that there was no room to note.
         totals: Counters of the network.
-        config: The options, as resolved.
+        faults: The faults that were asked for, as `tell_late` needs them.
     """
 
     kind = "train"
@@ -98,7 +98,7 @@ class TrainResults(Results):
     lines: Sequence[CollectiveLine] = ()
     left_out: int = 0
     totals: dict[str, int] = field(default_factory=dict)
-    config: Mapping[str, Any] = field(default_factory=dict)
+    faults: Mapping[str, Any] = field(default_factory=dict)
 
     def take(self, account: Account, outcomes: Sequence[RunResult]) -> None:
         """Take an account, and the outcomes of the networks that carried it."""
@@ -153,7 +153,7 @@ class TrainResults(Results):
         yield from iterations(self)
         if any(self.totals[name] for name in _TROUBLES):
             yield ", ".join(f"{what}: {self.totals[name]}" for name, what in _TROUBLES.items())
-        yield from tell_late(self.config, {"the training": self.totals["end_ps"]})
+        yield from tell_late(self.faults, {"the training": self.totals["end_ps"]})
         yield "results were not checked" if self.wrong is None else wrong_line(self.wrong)
 
     def facts(self) -> Iterator[RunFact]:
@@ -187,7 +187,7 @@ class TrainResults(Results):
             "ranks": self.ranks,
             "left_out": self.left_out,
             "totals": self.totals,
-            "config": dict(self.config),
+            "faults": dict(self.faults),
             "iterations": [
                 {"time_ps": time_ps, "exposed_ps": round(exposed_ps)}
                 for time_ps, exposed_ps in self.steps()
@@ -226,7 +226,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> TrainResults:
     return TrainResults(
         **common(folder, summary),
         **{name: summary[name] for name in ("ranks", "left_out", "totals")},
-        config=summary.get("config", {}),
+        faults=summary.get("faults", {}),
         rows=[CallRow(**row) for row in summary["rows"]],
         iterations=by_rank,
         spans=spans,
