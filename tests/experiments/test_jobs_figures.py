@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from drawn import collisions
@@ -82,7 +82,7 @@ def test_figures_can_be_read(shape: str, draw: Callable[[list[JobsCase]], Figure
             width, height = figure.get_size_inches()
             assert width <= 15
             assert height <= 1.5 * width
-        mpl.pyplot.close("all")
+        plt.close("all")
 
 
 def test_timelines_can_be_read() -> None:
@@ -102,7 +102,7 @@ def test_timelines_can_be_read() -> None:
         assert collisions(figure) == []
         boxes = [len(each.get_paths()) for each in figure.axes[-1].collections]
         assert boxes.count(2 * 10 * jobs) == len(kinds)
-        mpl.pyplot.close("all")
+        plt.close("all")
 
 
 def test_axes_say_whose_time_it_is_and_in_which_unit() -> None:
@@ -137,7 +137,7 @@ def test_of_live_jobs_only_what_is_known_is_drawn_on_the_clock_s_time() -> None:
     with matplotlib_style():
         figure = figures.draw_bars(cases, "job completion time", lambda row: row.jct_ps)
         assert figure.axes[0].get_xlabel() == "wall-clock time (ms)"
-        mpl.pyplot.close("all")
+        plt.close("all")
     assert page(results).count("<td>-</td>") == 2  # peak and mean of memory
 
 

@@ -50,3 +50,12 @@ def test_an_error_is_that_of_the_time_that_was_kept(tmp_path: Path) -> None:
 
     assert measured.percent == pytest.approx(0, abs=2)
     assert case.percent == pytest.approx(100, abs=0.001)
+
+
+def test_only_what_would_be_measured_takes_long(tmp_path: Path) -> None:
+    path = tmp_path / "packets.csv"
+    path.write_text("ring,5\n", encoding="utf-8")
+    times = PacketTimes(path)
+
+    assert [times.takes_long(case, 1000) for case in ("ring", "tree")] == [False, True]
+    assert not times.takes_long("tree", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 
 from ringleaf.errors import ConfigError
@@ -99,4 +99,4 @@ def test_the_figure_has_a_bar_for_each_scheduler() -> None:
     with matplotlib_style():
         figure = draw([FIFO, FAST])
         assert len(figure.axes[0].patches) == 2
-        mpl.pyplot.close("all")
+        plt.close("all")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 from drawn import collisions
 from matplotlib.figure import Figure
@@ -70,7 +70,7 @@ def test_figures_fit_a_column(column: float, sizes: tuple[int, ...]) -> None:
             assert figure.get_figwidth() == column
             assert collisions(figure) == []
             assert smallest_font(figure) >= 8
-        mpl.pyplot.close("all")
+        plt.close("all")
 
 
 def test_a_map_fits_a_column_and_its_names_can_be_read() -> None:

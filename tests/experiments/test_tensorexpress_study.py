@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 
 from ringleaf.core.units import PS_PER_MS
@@ -148,5 +148,5 @@ def test_the_figure_has_a_panel_for_each_base_and_one_for_other_conditions() -> 
         figure = draw(found)
         assert len(figure.axes) == 3
         shown = [label.get_text() for label in figure.axes[2].get_yticklabels()]
-        mpl.pyplot.close("all")
+        plt.close("all")
     assert shown == ["2 x small, 4 ranks, 20G", "1 job, mtu=256"]
