@@ -288,6 +288,11 @@ class _Contents(ABC):
     def joined(one: _Words, other: _Words) -> _Words:
         """Return what is there if both are added up."""
 
+    @classmethod
+    def total(cls, contents: _Words) -> _Words:
+        """Return what is there if all of some contents are added up."""
+        return reduce(cls.joined, contents)
+
     def run(self, moves: _Moves) -> None:
         """Apply all rows: those of a step read the contents from before it, and write in order."""
         edges = np.flatnonzero(np.diff(moves.step, prepend=-1, append=-1))
@@ -306,17 +311,17 @@ class _Contents(ABC):
         is_sum = op == AGGREGATE
         brought: _Words = self.held[np.where(is_sum, 0, src) * self._chunks + chunk]
         sums = {
-            (group, at): reduce(self.joined, self._of(groups[group], at))
+            (group, at): self.total(self._of(groups[group], at))
             for group, at in zip(src[is_sum].tolist(), chunk[is_sum].tolist(), strict=True)
         }
         for place in np.flatnonzero(is_sum):
-            brought[place] = sums[src[place], chunk[place]][0]
+            brought[place] = sums[src[place], chunk[place]]
         return brought
 
     def _of(self, members: tuple[int, ...], chunk: int) -> _Words:
-        """Return the contents of a chunk on some ranks: (members, 1, ...)."""
+        """Return the contents of a chunk on some ranks: (members, ...)."""
         there: _Words = self.held[np.array(members) * self._chunks + chunk]
-        return there[:, None]
+        return there
 
     def _write(self, cell: Column, adds: npt.NDArray[np.bool_], brought: _Words) -> None:
         """Add what rows bring to their cells, which are all others, or copy it."""
@@ -345,6 +350,12 @@ class _Numbers(_Contents):
     def joined(one: _Words, other: _Words) -> _Words:
         """Return the sum."""
         return one + other
+
+    @classmethod
+    def total(cls, contents: _Words) -> _Words:
+        """Return the sum of all; one by one takes longer, and NumPy warns of what does not fit."""
+        total: _Words = contents.sum(axis=0)
+        return total
 
 
 class _Sets(_Contents):
