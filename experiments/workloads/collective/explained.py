@@ -57,7 +57,7 @@ def as_html(run: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str]:
         yield figure(
             svgs["waterfall"],
             "From the bound to the measured time",
-            "At the largest size. Each step is time that the run took beyond the bound, in µs.",
+            "At the largest size. Each step is time that the run took beyond the bound.",
         )
         yield "</div>"
     names = [name for name in PARTS if any(row.lost_ps[name] for row in rows)]
