@@ -8,7 +8,7 @@ followed together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, pairwise, permutations
@@ -27,7 +27,6 @@ from ringleaf.topologies.graph import (
     directions,
     hosts,
     index,
-    neighbors,
     switch_graph,
 )
 from ringleaf.topologies.pair_links import PairLinks
@@ -172,7 +171,6 @@ class TopologyRoutes:
         self._table = table if ecmp else dealt(graph, table)
         self._at: list[int] = table.arrays.at.tolist()
         self._left_ps: dict[int, Numbers] = {}  # by size of packet
-        self._peers = {switch: neighbors(graph, switch) for switch in self._table}
         self._ways: dict[tuple[int, int], RouteLinks] = {}
 
     def hop_ps(self, node: str, peer: str, packet_bytes: int = 0) -> int:
@@ -284,38 +282,48 @@ class TopologyRoutes:
         node, peers = outlet
         return sum(self.links[node, peer].rate_bps for peer in peers)
 
-    def passes(self, sources: Iterable[int], dst: int, packet_bytes: int) -> list[list[Pass]]:
+    def passes(self, sources: Sequence[int], dst: int, packet_bytes: int) -> list[list[Pass]]:
         """Return the outlets that packets must pass from each source to one host, or to itself."""
         to_dst = self._remaining_ps(dst, packet_bytes)
-        return [self._passes(src, dst, to_dst, packet_bytes) for src in sources]
+        outlets = self.outlets(np.array(sources, np.int64), np.full(len(sources), dst))
+        return [
+            self._passes(src, dst, own, to_dst, packet_bytes)
+            for src, own in zip(sources, outlets, strict=True)
+        ]
 
     def _passes(
-        self, src: int, dst: int, to_dst: Mapping[str, int], packet_bytes: int
+        self,
+        src: int,
+        dst: int,
+        outlets: Sequence[Outlet],
+        to_dst: Mapping[str, int],
+        packet_bytes: int,
     ) -> list[Pass]:
         if (src, dst) in self._detours:
             to_dst = self._remaining_along(self._detours[src, dst], packet_bytes)
         first_ps = self.hop_ps(self.hosts[src], self.access[src], packet_bytes)
         whole_ps = first_ps + to_dst[self.access[src]]
         passes = []
-        for number, (node, peers) in enumerate(self.outlets(src, dst)):
+        for number, (node, peers) in enumerate(outlets):
             before_ps = whole_ps - to_dst[node] if number else 0
             after_ps = min(self.hop_ps(node, peer) + to_dst[peer] for peer in peers)
             passes.append(Pass((node, peers), before_ps, after_ps))
         return passes
 
-    def outlets(self, src: int, dst: int) -> Iterator[Outlet]:
-        """Yield the outlets from one host to another: up to the first choice, and the last one."""
-        if (src, dst) in self._detours:
-            for node, peer in pairwise(self._detours[src, dst]):
-                yield node, (peer,)
-            return
-        node, last = self.access[src], self.access[dst]
-        yield self.hosts[src], (node,)
-        while node != last:
-            peers = self._next(node, dst)
-            yield node, peers
-            node = peers[0] if len(peers) == 1 else last
-        yield last, (self.hosts[dst],)
+    def outlets(self, src: Numbers, dst: Numbers) -> list[list[Outlet]]:
+        """Return the outlets of each pair of hosts: up to the first choice, and the last one."""
+        sets, _ = self._links.follow(src, dst)
+        named = {
+            number: self._links.outlet(number) for number in distinct(sets[sets >= 0]).tolist()
+        }
+        outlets: list[list[Outlet]] = []
+        for rank, row in zip(src.tolist(), sets.tolist(), strict=True):
+            own = (self.hosts[rank], (self.access[rank],))
+            outlets.append([own, *(named[number] for number in row if number >= 0)])
+        for place in self._turned_off(src, dst):
+            nodes = self._detours[int(src[place]), int(dst[place])]
+            outlets[place] = [(node, (peer,)) for node, peer in pairwise(nodes)]
+        return outlets
 
     def add_flows(self, loads: Loads, flows: PlannedFlows) -> None:
         """Add flows between hosts to the loads of all outlets that they must pass."""
@@ -369,11 +377,6 @@ class TopologyRoutes:
         """The nodes of each detour, by source and destination."""
         entries = detours(self.graph).items()
         return {(index(src), index(dst)): detour.nodes for (src, dst), detour in entries}
-
-    def _next(self, switch: str, dst: int) -> tuple[str, ...]:
-        """Return the nodes that may come next on the way to a host."""
-        peers = self._peers[switch]
-        return tuple(peers[port] for port in self._table[switch][self.hosts[dst]])
 
     def _remaining_ps(self, dst: int, packet_bytes: int = 0) -> TimesTo:
         """Return the least time of a packet to a host, by the switch at which it is."""

@@ -167,8 +167,10 @@ class Bounds:
         line_bytes = np.array([self.line_bytes(size) for size in distinct.tolist()], np.int64)
 
         def alone_ps(distance: int) -> npt.NDArray[np.int64]:
-            dst = (ranks + distance) % rows.ranks
-            return np.array([self.messages_ps(ranks, dst, size) for size in distinct.tolist()])
+            ways = self.ways.ways(ranks, (ranks + distance) % rows.ranks)
+            return np.array(
+                [[self.message_ps(way, size) for way in ways] for size in distinct.tolist()]
+            )
 
         times = turned_times(rows, kinds, line_bytes, alone_ps)
         pairs = [(ranks + distance) % rows.ranks * hosts + ranks for distance in times.sends]
@@ -232,11 +234,6 @@ class Bounds:
         """The numbers of the servers' hosts."""
         count = len(self.ways.hosts)
         return tuple(range(count - self._servers, count))
-
-    def messages_ps(self, src: Column, dst: Column, size_bytes: int) -> Column:
-        """Return the time of a message between some pairs of hosts, if it is alone."""
-        ways = self.ways.ways(src, dst)
-        return np.array([self.message_ps(way, size_bytes) for way in ways], np.int64)
 
     def message_ps(self, way: RouteLinks, size_bytes: int) -> int:
         """Return the time of a message that is alone on its way."""

@@ -39,11 +39,8 @@ def busy_ps(ways: TopologyRoutes, walk: HostMessages, step: Column) -> int:
     pairs, pair_of = np.unique(walk.src * hosts + walk.dst, return_inverse=True)
     numbers: dict[Outlet, int] = {}
     routes = [
-        [
-            numbers.setdefault(each, len(numbers))
-            for each in ways.outlets(pair // hosts, pair % hosts)
-        ]
-        for pair in pairs.tolist()
+        [numbers.setdefault(each, len(numbers)) for each in outlets]
+        for outlets in ways.outlets(*np.divmod(pairs, hosts))
     ]
     longest = max(len(each) for each in routes)
     passed = np.array([each + [-1] * (longest - len(each)) for each in routes], np.int64)

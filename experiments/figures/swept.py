@@ -87,8 +87,9 @@ class _Sheet:
                 for label in labels
                 for algo in (label.partition(",")[0],)
             }
-        self._field, self._unit = "jct_ps", ClockUnit("ms", PS_PER_MS)
-        if not of_jobs(lines):
+        if of_jobs(lines):
+            self._field, self._unit = "jct_ps", ClockUnit("ms", PS_PER_MS)
+        else:
             self._field = "time_ps"
             self._unit = unit_of(min(int(str(line["time_ps"])) for line in lines))
         whose = "\nof the slowest job" if of_jobs(lines) else ""
