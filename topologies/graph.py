@@ -292,9 +292,10 @@ def port(graph: nx.Graph[str], node: str, peer: str) -> int:
 
 
 def _edge(graph: nx.Graph[str], a: str, b: str) -> dict[str, Any]:
-    if not graph.has_edge(a, b):
+    edge: dict[str, Any] | None = graph.get_edge_data(a, b)
+    if edge is None:
         raise TopologyError(f"{graph.name}: no link joins {a!r} and {b!r}")
-    return graph.edges[a, b]
+    return edge
 
 
 def neighbor_at(graph: nx.Graph[str], node: str, port: int) -> str:
@@ -303,17 +304,19 @@ def neighbor_at(graph: nx.Graph[str], node: str, port: int) -> str:
     Raises:
         TopologyError: If `node` has no such port, or is missing.
     """
-    peers = neighbors(graph, node)
-    if port not in peers:
-        raise TopologyError(f"{graph.name}: {node} has ports 1 to {len(peers)}, got {port!r}")
-    return peers[port]
+    if node in graph:
+        for peer in graph.neighbors(node):
+            if _edge(graph, node, peer)["ports"][node] == port:
+                return peer
+    ports = len(neighbors(graph, node))
+    raise TopologyError(f"{graph.name}: {node} has ports 1 to {ports}, got {port!r}")
 
 
 def neighbors(graph: nx.Graph[str], node: str) -> dict[int, str]:
     """Return the peers of one node by port, in port order."""
     if node not in graph:
         raise TopologyError(f"{graph.name}: no such node, got {node!r}")
-    return dict(sorted((data["ports"][node], peer) for peer, data in graph.adj[node].items()))
+    return dict(sorted((port(graph, node, peer), peer) for peer in graph.neighbors(node)))
 
 
 def attachment(graph: nx.Graph[str], host: str) -> str:
@@ -324,7 +327,7 @@ def attachment(graph: nx.Graph[str], host: str) -> str:
     """
     if host not in graph or graph.nodes[host]["role"] is not Role.HOST:
         raise TopologyError(f"{graph.name}: no such host, got {host!r}")
-    peers = list(graph.adj[host])
+    peers = list(graph.neighbors(host))
     if len(peers) != 1:
         raise TopologyError(f"{graph.name}: {host} must have one link, got {len(peers)}")
     return peers[0]

@@ -9,13 +9,22 @@ import numpy as np
 
 from ringleaf.core import native_types as types
 from ringleaf.core.chance import scrambled, spread64
-from ringleaf.core.compiled import compiled
+from ringleaf.core.compiled import compiled, inline
 from ringleaf.core.tensors import Array
 
 _FLOATS, _WORDS, _LEVELS = types.float32[::1], types.uint32[::1], types.int32[::1]
 _8, _9, _23, _31 = (np.uint32(bits) for bits in (8, 9, 23, 31))
 _UNIT = np.float32(2.0**-24)
 _ZERO = np.float32(0)
+
+LOWEST = 0xFF
+"""The byte of a unit that is zero."""
+
+_SAMPLE = 64  # elements that a unit is guessed from
+_TRIES = 4  # guesses
+_LEAST_UNIT = 1e-37  # whose reciprocal is a float32
+_BIAS = 150  # of powers of two in a float32, whose fraction is a whole number of 23 bits
+_ENDLESS = 255  # the power of what is no number
 
 
 def keys(seed: int, rank: int) -> tuple[np.uint32, np.uint32]:
@@ -91,19 +100,72 @@ def _powers(
         out[i] = np.uint32((np.uint32(sign << _8) + size) << _23) if size >= least else np.uint32(0)
 
 
-def divide(values: Array, unit: np.float32, levels: Array) -> int:
-    """Write multiples of a unit to `levels` (int32); return the first place that has none, or -1.
+def find_unit(values: Array, levels: Array) -> np.float32:
+    """Write multiples of a unit to `levels` (int32), and return the unit; 0 if there is none.
 
-    Multiples above 2^22 don't count as such.
+    It is the largest number of which all values (float32) are multiples, has zeros in its lowest
+    byte, and no multiple is above 2^22. If all are zeros, it is 1.
     """
+    return np.float32(_find_unit(values, values.view(np.uint32), levels))
+
+
+@compiled(types.float64(_FLOATS, _WORDS, _LEVELS))
+def _find_unit(values: Array, words: Array, levels: Array) -> float:
+    """Guess the unit from the first elements that are not zero; then from those that don't fit."""
+    start = 0
+    while start < len(values) and words[start] == np.uint32(0):
+        levels[start] = 0
+        start += 1
+    if start == len(values):
+        return 1.0
+    whole, power = 0, 0
+    for _ in range(_TRIES):
+        whole, power = _common(words, start, min(start + _SAMPLE, len(words)), whole, power)
+        unit = whole * 2.0 ** (power - _BIAS)
+        if unit < _LEAST_UNIT or whole & LOWEST:
+            return 0.0
+        start = _divide(values, words, np.float32(unit), levels)
+        if start < 0:
+            return unit
+    return 0.0
+
+
+@inline
+def _parts(word: np.uint32) -> tuple[int, int]:
+    """Return a float32 without its sign as a whole number times 2^(power - _BIAS)."""
+    power = int(word >> _23) & 0xFF
+    return (int(word) & 0x7FFFFF) | int(power > 0) << 23, max(power, 1)
+
+
+@inline
+def _common(words: Array, start: int, stop: int, whole: int, power: int) -> tuple[int, int]:
+    """Return the largest number of which some elements, and one that is not 0, are multiples.
+
+    Returns 0 and 0 if the numbers are too far apart, or have no end. Else the first has 24 bits.
+    """
+    least, most = (power, power) if whole else (_ENDLESS, 0)
+    for i in range(start, stop):
+        each, there = _parts(words[i])
+        if each:
+            least, most = min(least, there), max(most, there)
+    if most == _ENDLESS or most - least > 38:
+        return 0, 0
+    common = whole << max(power - least, 0)
+    for i in range(start, stop):
+        each, there = _parts(words[i])
+        rest = each << max(there - least, 0)
+        while rest:
+            common, rest = rest, common % rest
+    while 0 < common < 1 << 23:
+        common <<= 1
+        least -= 1
+    return common, least
+
+
+@inline
+def _divide(values: Array, words: Array, unit: np.float32, levels: Array) -> int:
+    """Write multiples of a unit; return the first place that has none, or -1."""
     inverse = np.float32(1 / np.float64(unit))  # off by a rounding, which does not matter
-    return int(_divide(values, values.view(np.uint32), inverse, np.float32(unit), levels))
-
-
-@compiled(types.int64(_FLOATS, _WORDS, types.float32, types.float32, _LEVELS))
-def _divide(
-    values: Array, words: Array, inverse: np.float32, unit: np.float32, levels: Array
-) -> int:
     at = 0
     while at < len(values):
         stop, is_wrong = min(at + 1024, len(values)), False

@@ -33,7 +33,7 @@ from ringleaf.collectives.compression.packing import (
     plain,
     unpack_bits,
 )
-from ringleaf.collectives.compression.rounding import divide
+from ringleaf.collectives.compression.rounding import LOWEST, find_unit
 from ringleaf.core.tensors import Array
 from ringleaf.core.units import format_count
 from ringleaf.errors import ProtocolError
@@ -42,10 +42,7 @@ HEADER_BYTES = 4
 WIDEST = 24
 _PLAIN = np.uint32(0xFFFFFFFF)
 _EACH, _SPARSE = 0xFD, 0xFE
-_LOWEST = np.uint32(0xFF)
-_SAMPLE = 64  # elements that a unit is guessed from
-_TRIES = 4  # guesses, each from elements that the last one did not fit
-_LEAST_UNIT = 1e-37  # whose reciprocal is a float32
+_LOWEST = np.uint32(LOWEST)
 _DENSE = 0.3  # share of elements that are not zero from which on each has a code
 _MORE_BITS = 3  # that a level of 1 takes in Elias' code, more than a zero
 
@@ -120,39 +117,9 @@ def width_for(largest: int) -> int:
 
 def find_levels(values: Array) -> tuple[np.float32, Array] | None:
     """Return the unit and each element's multiple of it (int32); None if there is no such unit."""
-    at = np.flatnonzero(values[:_SAMPLE])
-    if not at.size:
-        at = np.flatnonzero(values)[:_SAMPLE]
     levels = np.empty(values.size, np.int32)
-    if not at.size:
-        levels[:] = 0
-        return None if values.view(np.uint32).any() else (np.float32(1), levels)
-    unit = 0.0
-    for _ in range(_TRIES):
-        unit = _common(values[at], unit)
-        if unit < _LEAST_UNIT or int(np.float32(unit).view(np.uint32) & _LOWEST):
-            return None
-        wrong = divide(values, np.float32(unit), levels)
-        if wrong < 0:
-            return np.float32(unit), levels
-        at = wrong + np.flatnonzero(values[wrong : wrong + _SAMPLE])
-    return None
-
-
-def _common(values: Array, unit: float) -> float:
-    """Return the largest number of which these, and `unit` if it is not 0, are multiples.
-
-    Returns 0 if the numbers are too far apart.
-    """
-    if not np.isfinite(values).all():
-        return 0.0
-    magnitudes = np.unique(np.abs(values.astype(np.float64)))
-    magnitudes = np.append(magnitudes, unit) if unit else magnitudes
-    least = int(np.frexp(magnitudes.min())[1]) - 24
-    if np.frexp(magnitudes.max())[1] - least > 62:
-        return 0.0
-    whole = np.ldexp(magnitudes, -least).astype(np.int64)
-    return float(np.ldexp(float(np.gcd.reduce(whole)), least))
+    unit = find_unit(values, levels)
+    return (unit, levels) if unit else None
 
 
 def _word(word: np.uint32) -> Bytes:

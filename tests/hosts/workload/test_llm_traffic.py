@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import CalledCollective, Graph, NodeKind
 from ringleaf.hosts.workload.llm import traffic
-from ringleaf.hosts.workload.llm.generate import generate
+from ringleaf.hosts.workload.llm.generate import generate, generate_for
+from ringleaf.hosts.workload.llm.layout import RankLayout
+from ringleaf.hosts.workload.llm.pipeline import SCHEDULES
 from ringleaf.hosts.workload.llm.presets import PRESETS
 from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes, check
 from ringleaf.hosts.workload.meetings import match
@@ -193,6 +195,21 @@ def test_all_that_is_allowed_meets_and_ends(split: Split, experts: int) -> None:
     graph = generate("x", sizes, split)
 
     play(match(graph), lambda meeting: 10)
+
+
+@given(splits, st.sampled_from((0, 4)))
+def test_each_rank_has_the_nodes_that_it_would_have_alone(split: Split, experts: int) -> None:
+    sizes = replace(SMALL, experts=experts)
+    try:
+        check(sizes, split, "")
+    except ConfigError:
+        return
+    graph = generate("x", sizes, split)
+    order = SCHEDULES[split.schedule](split.pp, split.micro_batches, split.chunks)
+    for at, work in zip(RankLayout(sizes, split).places, graph.ranks, strict=True):
+        alone = RankLayout(sizes, split)
+        alone.places = [at]
+        assert generate_for("x", sizes, split, alone, order).ranks == (work,)
 
 
 @pytest.mark.parametrize(
