@@ -50,21 +50,18 @@ def generate_for(
         numbers: Who has which layers, and exchanges with whom.
         order: By worker, its passes.
     """
-    ranks: list[RankWork] = []
-    latest: dict[int, _Rank] = {}  # by worker
+    first: dict[int, _Rank] = {}  # by worker
     for at in numbers.places:
-        nodes = latest[at.pp].nodes_at(at) if at.pp in latest else None
-        if nodes is None:
-            latest[at.pp] = _Rank(sizes, split, numbers, at, order[at.pp])
-            nodes = latest[at.pp].nodes
-        ranks.append(RankWork(tuple(nodes)))
-    return Graph(name, tuple(ranks), tuple(numbers.groups))
+        if at.pp not in first:
+            first[at.pp] = _Rank(sizes, split, numbers, at, order[at.pp])
+    ranks = tuple(RankWork(first[at.pp].nodes_at(at)) for at in numbers.places)
+    return Graph(name, ranks, tuple(numbers.groups))
 
 
 class _Rank:
     """One rank's nodes, made pass by pass. `_last` are the nodes that the next one follows.
 
-    Only answers to `_ask` depend on the rank, so others may have its nodes (`nodes_at`).
+    Other ranks of its worker have the same, but for groups and peers.
     """
 
     def __init__(
@@ -76,8 +73,8 @@ class _Rank:
         tasks: list[MicroBatchPass],
     ) -> None:
         self._sizes, self._split, self._numbers, self._at = sizes, split, numbers, at
-        self._answers: dict[tuple[Callable[..., Any], tuple[Any, ...]], Any] = {}
-        self._renamed: dict[tuple[int, int], WorkNode] = {}  # by place, and group or peer
+        self._names: dict[tuple[Callable[..., Any], tuple[Any, ...]], Any] = {}
+        self._made: dict[tuple[int, int], WorkNode] = {}  # by number, and group or peer
         self.nodes: list[WorkNode] = []
         self._last: tuple[int, ...] = ()
         self._activation = traffic.activation_bytes(sizes, split)
@@ -85,40 +82,33 @@ class _Rank:
         last = {_kind(task): task for task in tasks}
         for task in tasks:
             self._pass(task, is_first=first[_kind(task)] is task, is_last=last[_kind(task)] is task)
-        for layer in reversed(self._ask(_mirrored)):
+        for layer in reversed(numbers.mirrored(at)):
             self._reduce_gradients(0, layer, ())
 
-    def nodes_at(self, at: RankPlace) -> list[WorkNode] | None:
-        """Return the nodes of another rank with the same passes, if only groups and peers differ.
+    def nodes_at(self, at: RankPlace) -> tuple[WorkNode, ...]:
+        """Return the nodes of a rank of its worker; those that are equal are the same objects."""
+        names = {
+            (name is _group, here): name(self._numbers, at, *about)
+            for (name, about), here in self._names.items()
+        }
+        return tuple(self._renamed(node, names) for node in self.nodes)
 
-        Those of its nodes that are equal to others are the same objects.
-        """
-        names: dict[tuple[bool, int], int] = {}
-        for (question, given), there in self._answers.items():
-            here = question(self._numbers, at, *given)
-            if question in _NAMES and None not in (there, here):
-                if names.setdefault((question is _group, there), here) != here:
-                    return None
-            elif here != there:
-                return None
-        return [self._rename(node, names) for node in self.nodes]
-
-    def _rename(self, node: WorkNode, names: Mapping[tuple[bool, int], int]) -> WorkNode:
+    def _renamed(self, node: WorkNode, names: Mapping[tuple[bool, int | None], int]) -> WorkNode:
         """Return a node of this rank as another one has it."""
         if node.kind is NodeKind.COMPUTE:
             return node
         calls = node.kind is NodeKind.COLLECTIVE
         name = names[calls, node.group if calls else node.peer]
-        if (node.id, name) not in self._renamed:
+        if (node.id, name) not in self._made:
             other = replace(node, group=name) if calls else replace(node, peer=name)
-            self._renamed[node.id, name] = other
-        return self._renamed[node.id, name]
+            self._made[node.id, name] = other
+        return self._made[node.id, name]
 
-    def _ask(self, question: Callable[..., Any], *given: Any) -> Any:
-        """Return what the layout says of this rank."""
-        if (question, given) not in self._answers:
-            self._answers[question, given] = question(self._numbers, self._at, *given)
-        return self._answers[question, given]
+    def _name(self, name: Callable[..., Any], *about: Any) -> Any:
+        """Return the number of a group or peer of this rank, which is another one for others."""
+        if (name, about) not in self._names:
+            self._names[name, about] = name(self._numbers, self._at, *about)
+        return self._names[name, about]
 
     def _add(self, kind: NodeKind, name: str, after: Iterable[int], **more: Any) -> int:
         number = len(self.nodes)
@@ -138,22 +128,27 @@ class _Rank:
         layer: int = 0,
     ) -> tuple[int, ...]:
         """Add a collective, if there is anybody to call it with; return what to wait for."""
-        group = self._ask(_group, label, stage, layer)
+        group = self._name(_group, label, stage, layer)
         if group is None or not size_bytes:
             return tuple(after)
         name = f"{label} {call.value}"
         more = {"call": call, "group": group, "size_bytes": size_bytes, "label": label}
         return (self._add(NodeKind.COLLECTIVE, name, after, **more),)
 
+    def _shares(self, label: str, stage: int) -> int:
+        """Return the number of ranks of this rank's group."""
+        group = self._name(_group, label, stage, 0)
+        return 1 if group is None else len(self._numbers.groups[group].ranks)
+
     def _pass(self, task: MicroBatchPass, *, is_first: bool, is_last: bool) -> None:
         name = f"{'B' if task.backward else 'F'}{task.micro} s{task.stage}"
         step = -1 if task.backward else 1
         exchanges = task.part in (Part.WHOLE, Part.INPUT)
-        before = self._ask(_peer, task, task.stage - step) if exchanges else None
+        before = self._name(_peer, task, task.stage - step) if exchanges else None
         if before is not None:
             self._last += self._receive(task, before, name)
         earlier = self._last  # parameters are gathered while the layer before computes
-        for layer in self._ask(_layers, task)[::step]:
+        for layer in self._numbers.layers(self._at, task)[::step]:
             here = self._last
             if self._split.zero == 3 and is_first:
                 self._last += self._gather_parameters(task.stage, earlier)
@@ -162,7 +157,7 @@ class _Rank:
                 self._backward(f"{name} l{layer}", task, layer, is_last=is_last)
             else:
                 self._forward(f"{name} l{layer}")
-        then = self._ask(_peer, task, task.stage + step) if exchanges else None
+        then = self._name(_peer, task, task.stage + step) if exchanges else None
         if then is not None:
             tag = self._numbers.tag(task)
             self._exchange(NodeKind.SEND, then, tag, f"{name} out", self._last)
@@ -278,7 +273,7 @@ class _Rank:
             self._last = tuple(dict.fromkeys((*self._last, *block)))
             if part < parts - 1:
                 more: dict[str, Any] = {"size_bytes": size, "label": layout.CONTEXT, "tag": _RING}
-                ahead, behind = self._ask(_neighbour, 1, parts), self._ask(_neighbour, -1, parts)
+                ahead, behind = self._name(_neighbour, 1, parts), self._name(_neighbour, -1, parts)
                 self._add(NodeKind.SEND, f"{name} out", block, peer=ahead, **more)
                 arrived = self._add(NodeKind.RECEIVE, f"{name} in", block, peer=behind, **more)
                 block = (arrived,)
@@ -287,9 +282,8 @@ class _Rank:
     def _gather_parameters(self, stage: int, after: Iterable[int]) -> tuple[int, ...]:
         calls: tuple[int, ...] = ()
         for label, size in self._gradients():
-            ranks = self._ask(_shares, label, stage)
-            if ranks > 1:
-                share = size // ranks
+            if self._shares(label, stage) > 1:
+                share = size // self._shares(label, stage)
                 calls += self._call(label, CalledCollective.ALL_GATHER, share, after, stage)
         return calls
 
@@ -300,7 +294,7 @@ class _Rank:
             call = CalledCollective.REDUCE_SCATTER if zero else CalledCollective.ALLREDUCE
             reduced = self._call(label, call, size, after, stage, layer)
             if zero in (1, 2):
-                share = size // self._ask(_shares, label, stage)
+                share = size // self._shares(label, stage)
                 self._call(label, CalledCollective.ALL_GATHER, share, reduced, stage)
 
     def _gradients(self) -> tuple[tuple[str, int], ...]:
@@ -311,24 +305,10 @@ class _Rank:
         )
 
 
-def _layers(numbers: IterationLayout, at: RankPlace, task: MicroBatchPass) -> range:
-    return numbers.layers(at, task)
-
-
-def _mirrored(numbers: IterationLayout, at: RankPlace) -> range:
-    return numbers.mirrored(at)
-
-
 def _group(
     numbers: IterationLayout, at: RankPlace, label: str, stage: int, layer: int
 ) -> int | None:
     return numbers.group(label, numbers.rank(at), stage, layer)
-
-
-def _shares(numbers: IterationLayout, at: RankPlace, label: str, stage: int) -> int:
-    """Return the number of ranks of a rank's group."""
-    group = numbers.group(label, numbers.rank(at), stage)
-    return 1 if group is None else len(numbers.groups[group].ranks)
 
 
 def _peer(numbers: IterationLayout, at: RankPlace, task: MicroBatchPass, stage: int) -> int | None:
@@ -340,9 +320,6 @@ def _neighbour(numbers: IterationLayout, at: RankPlace, step: int, parts: int) -
     """Return the rank that has the part of a sequence that is so many on, in the ring."""
     return numbers.rank(at._replace(cp=(at.cp + step) % parts))
 
-
-_NAMES = (_group, _peer, _neighbour)
-"""Questions whose answers are numbers of groups and ranks, and nothing but names for them."""
 
 _RING = 0  # the tag of ring attention, whose messages are in the order of nodes
 

@@ -24,7 +24,10 @@ class RankPlace(NamedTuple):
 
 
 class IterationLayout(Protocol):
-    """The ranks of an iteration: who has which layers, and exchanges with whom."""
+    """The ranks of an iteration: who has which layers, and exchanges with whom.
+
+    All ranks of a worker have the same layers, and peers and groups alike.
+    """
 
     groups: list[CallGroup]
 
