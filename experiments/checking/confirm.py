@@ -81,7 +81,8 @@ def confirms(
         check = _Check(schedule, demand, inputs, _in_place(results, leases), width)
     else:
         return False
-    return all(spread(check.are_right, ranges(inputs.elements, _TOGETHER * width)))
+    parts, elements = ranges(inputs.elements, _TOGETHER * width), inputs.elements * schedule.ranks
+    return all(spread(check.are_right, parts, elements))
 
 
 def _in_place(results: Sequence[Array], leases: Leases | None) -> Flat | Scattered:

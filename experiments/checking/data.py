@@ -145,7 +145,7 @@ def fill_all(inputs: RankInputs, arrays: Sequence[Array]) -> None:
         rank, start, stop = part
         inputs.fill(rank, start, arrays[rank][start:stop])
 
-    for _ in spread(fill, parts):
+    for _ in spread(fill, parts, inputs.ranks * inputs.elements):
         pass
 
 

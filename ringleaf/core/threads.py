@@ -27,12 +27,23 @@ def ranges(elements: int, together: int) -> list[tuple[int, int]]:
     return [(at, min(at + together, elements)) for at in range(0, elements, together)]
 
 
-def spread(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+MANY_ELEMENTS = 1 << 17
+"""From so many on, work gains by threads more than they cost to begin."""
+
+
+def spread(
+    work: Callable[[T], R], items: Sequence[T], elements: int = MANY_ELEMENTS
+) -> Iterator[R]:
     """Yield the results of `work` for all items, in their order; it must release the GIL to gain.
 
     Threads end with the iteration. Work that has not begun by then is not done.
+
+    Args:
+        work: Function of an item.
+        items: The items.
+        elements: The elements that all work is on together, if they may be few.
     """
-    crew = min(count_cores(), len(items))
+    crew = min(count_cores(), len(items)) if elements >= MANY_ELEMENTS else 1
     if crew < 2:
         yield from map(work, items)
         return

@@ -18,7 +18,6 @@ from ringleaf.hosts.training.pieces import GradientPiece
 from ringleaf.ina.systems import System
 
 SHIFT = 17  # elements between the starts of ranks' gradients
-FEW = 1 << 20  # elements that one thread copies within a millisecond
 
 
 class GradientLedger:
@@ -81,11 +80,8 @@ class GradientLedger:
     def fill(self, job: int, piece: GradientPiece, tensors: Sequence[Array]) -> None:
         """Write each rank's gradient of a piece of a job."""
         pairs = list(zip(tensors, self._inputs(job, piece, len(tensors)), strict=True))
-        if piece.elements * len(tensors) < FEW:  # threads would take longer to start
-            for pair in pairs:
-                np.copyto(*pair)
-            return
-        for _ in spread(lambda pair: np.copyto(*pair), pairs):
+        elements = piece.elements * len(tensors)
+        for _ in spread(lambda pair: np.copyto(*pair), pairs, elements):
             pass
 
     def wants(self, job: int, piece: GradientPiece) -> bool:
