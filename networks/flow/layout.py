@@ -15,7 +15,7 @@ import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store, Words
 from ringleaf.core.headers import UDP_SRC_AT, get16
-from ringleaf.core.units import PS_PER_S, serialize_ps
+from ringleaf.core.units import FOREVER_PS, PS_PER_S, serialize_ps
 from ringleaf.core.views import as_floats, window
 from ringleaf.errors import TopologyError
 from ringleaf.hosts.agent import UDP_PORT_LOW
@@ -186,6 +186,8 @@ class FlowTables(ABC):
         lists = [self._store.allocate("words", old + count) for _ in range(2)]
         words = self._store.arena.words
         words[rows : rows + old * n.FLOW_WORDS] = words[at : at + old * n.FLOW_WORDS]
+        added = words[rows + old * n.FLOW_WORDS :][: count * n.FLOW_WORDS]
+        added[n.EXPECTED_PS :: n.FLOW_WORDS] = FOREVER_PS
         words[self.at + n.FLOWS], words[self.at + n.FLOWS_AT] = old + count, rows
         words[self.at + n.COUNTED_AT], words[self.at + n.MET_FLOWS_AT] = lists
 

@@ -34,6 +34,7 @@ from ringleaf.networks.flow.messages import (
     end,
     fetch_ahead,
     flush,
+    is_over,
     solve,
     stir,
     take_answer,
@@ -84,12 +85,11 @@ def go_on(arena: Arena, at: int, time_ps: int, until_ps: int) -> int:
 
 
 @inline
-def handle_sum(words: Words, at: int, row: int, kind: int, flow: int, now_ps: int) -> None:
-    """Have Python go on with a sum that is done in the network, unless its rate has changed."""
-    if kind == SUMMED or (words[row + n.IS_ON] and words[row + n.END_PS] == now_ps):
-        words[at + n.NOW_PS] = now_ps
-        if call_back(words[at + n.SUMS], 2 * flow + (kind == SUMMED)) < 0:
-            words[words[words[at + n.NET_AT] + s.DRIVER] + FAILED] = 1
+def handle_sum(words: Words, at: int, kind: int, flow: int, now_ps: int) -> None:
+    """Have Python go on with a sum that is done in the network."""
+    words[at + n.NOW_PS] = now_ps
+    if call_back(words[at + n.SUMS], 2 * flow + (kind == SUMMED)) < 0:
+        words[words[words[at + n.NET_AT] + s.DRIVER] + FAILED] = 1
 
 
 @inline
@@ -98,8 +98,10 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     kind, flow = event & 7, event >> 3
     words = arena.words
     row = n.flow_at(words, at, flow)
+    if kind == END and not is_over(words, at, flow, now_ps):
+        return
     if kind == SUMMED or words[row + n.AGENT] == 0:
-        handle_sum(words, at, row, kind, flow, now_ps)
+        handle_sum(words, at, kind, flow, now_ps)
     elif kind == FULL:
         use_up(words, at, flow, now_ps)
     elif words[row + n.IS_CUT]:

@@ -224,7 +224,28 @@ def predict(words: Words, at: int, flow: int, now_ps: int) -> None:
     left_ps = floats[row + n.REST] * PS_PER_S / rate
     whole_ps = int(left_ps)
     words[row + n.END_PS] = now_ps + whole_ps + (left_ps > whole_ps)
-    push(words, at, words[row + n.END_PS], END, flow)
+    expect(words, at, flow)
+
+
+@inline
+def expect(words: Words, at: int, flow: int) -> None:
+    """Have an event no later than a message's end; if it comes too early, it is put off."""
+    row = n.flow_at(words, at, flow)
+    if words[row + n.END_PS] < words[row + n.EXPECTED_PS]:
+        words[row + n.EXPECTED_PS] = words[row + n.END_PS]
+        push(words, at, words[row + n.END_PS], END, flow)
+
+
+@inline
+def is_over(words: Words, at: int, flow: int, now_ps: int) -> bool:
+    """Return whether the message that is carried ends now, as an event has come for it."""
+    row = n.flow_at(words, at, flow)
+    if words[row + n.EXPECTED_PS] != now_ps:
+        return False  # it was to end later once
+    words[row + n.EXPECTED_PS] = FOREVER_PS
+    if words[row + n.END_PS] > now_ps:
+        expect(words, at, flow)
+    return bool(words[row + n.IS_ON] and words[row + n.END_PS] == now_ps)
 
 
 @inline
@@ -326,8 +347,6 @@ def end(arena: Arena, at: int, flow: int, now_ps: int) -> None:
     """Let a message arrive later whose last bit has been carried, and go on with the next one."""
     words = arena.words
     row = n.flow_at(words, at, flow)
-    if not words[row + n.IS_ON] or words[row + n.END_PS] != now_ps:
-        return  # its rate has changed meanwhile
     qp = qp_of(arena, at, flow)
     request = (qp.state[SENDS_CURRENT] % RING) * REQUEST_WORDS
     size, mtu = qp.sends[request + 1], words[row + n.PAYLOAD_BYTES]

@@ -45,7 +45,7 @@ END_PS = 5  # when nothing will be left
 RATE = 6  # float
 REST = 7  # float: bits of the message that are left, at
 FROM_PS = 8  # since when it has its rate
-BEGAN_PS = 9  # when the message began to be carried
+EXPECTED_PS = 9  # of its next END event, which comes no later than it ends; `FOREVER_PS`: none
 TAIL_PS = 10  # from when a message's last bit was carried until it has arrived: delays
 STORE_PS = 11  # float: likewise, of each bit of a frame, as all links but the slowest store it
 LAST_PS = 12  # when the last message arrived, or will
@@ -84,6 +84,7 @@ ANSWERS_CROSSED = 47  # links on the way of its acknowledgements, likewise
 SENDS = 48  # float: the rate at which its host sends it, as long as its window is not used up
 BACKLOG = 49  # float: bits sent and not carried, when it got its rate
 FULL_PS = 50  # when its window will be used up, as it looks now
+BEGAN_PS = 51  # when the message began to be carried
 FLOW_WORDS = 56
 
 # A link's direction.

@@ -99,6 +99,20 @@ def test_flows_to_one_host_share_its_link() -> None:
     assert run(star(3), copies(3, (0, 2), (1, 2)), 1_000_000).finish_ps[2] == by_hand
 
 
+def test_a_rate_that_changes_often_brings_few_events() -> None:
+    """A short message goes to and fro a hundred times, and shares a link with a long one."""
+    short = [Transfer(i, *((1, 2), (2, 1))[i % 2], 400, Op.COPY) for i in range(100)]
+    long = [Transfer(0, 0, 2, chunk, Op.COPY) for chunk in range(400)]
+
+    one, both = (
+        run(star(3), Schedule(Collective.BROADCAST, "to and fro", 3, 401, rows), 401 * 40_000)
+        for rows in (short, [*long, *short])
+    )
+
+    assert both.time_ps > 1.2 * one.time_ps
+    assert both.events < one.events + 20
+
+
 def test_acknowledgements_take_their_part_of_the_way_back() -> None:
     """A window is 32 packets here, of which every eighth is acknowledged by 86 bytes."""
     both = run(star(2), copies(2, (0, 1), (1, 0)), 2 << 20).finish_ps[1]
