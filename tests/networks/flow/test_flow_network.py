@@ -99,6 +99,20 @@ def test_flows_to_one_host_share_its_link() -> None:
     assert run(star(3), copies(3, (0, 2), (1, 2)), 1_000_000).finish_ps[2] == by_hand
 
 
+def test_an_end_that_is_put_off_comes() -> None:
+    """Rank 1 begins when it has a chunk; from then on both have half of the link to host 2."""
+    rows = [
+        Transfer(0, 3, 1, 0, Op.COPY),
+        *(Transfer(0, 0, 2, chunk, Op.COPY) for chunk in range(1, 11)),
+        *(Transfer(1, 1, 2, chunk, Op.COPY) for chunk in (0, *range(11, 30))),
+    ]
+    schedule = Schedule(Collective.BROADCAST, "one later", 4, 30, rows)
+    bytes_of = [chunks * 40_960 + chunks * 10 * HEADERS for chunks in (1, 10, 20)]
+    by_hand = BYTE_PS * sum(bytes_of[1:]) + 2 * DELAY_PS + BYTE_PS * (4096 + HEADERS)
+
+    assert run(star(4), schedule, 30 * 40_960).finish_ps[2] == pytest.approx(by_hand, rel=1e-3)
+
+
 def test_a_rate_that_changes_often_brings_few_events() -> None:
     """A short message goes to and fro a hundred times, and shares a link with a long one."""
     short = [Transfer(i, *((1, 2), (2, 1))[i % 2], 400, Op.COPY) for i in range(100)]
