@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, wraps
@@ -16,6 +14,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 import pytest
 import typer
+from making import make
 
 from ringleaf.experiments.commands.cli import perform_alone
 
@@ -208,12 +207,9 @@ def test_documented_commands_are_understood(name: str) -> None:
 
 @pytest.mark.parametrize("typed", MADE)
 def test_what_make_types_is_understood(typed: str) -> None:
-    """As from a shell, even if this test was started by make; there is nothing to set up."""
+    """There is nothing to set up."""
     ready = ("STAMP=README.md", "-o", "README.md")
-    command = ["make", "--no-print-directory", "-n", "-C", str(ROOT), *ready, *shlex.split(typed)]
-    kept = {k: v for k, v in os.environ.items() if "MAKE" not in k and k not in ("ARGS", "JOBS")}
-    done = subprocess.run(command, check=True, env=kept, stdout=subprocess.PIPE, text=True)
-    words = shlex.split(done.stdout.replace("\\\n", " "))
+    words = shlex.split(make("-n", *ready, *shlex.split(typed)).replace("\\\n", " "))
     name, *words = words[words.index("-m") + 1 :] if "-m" in words else words[1:]
 
     assert INSTRUMENTS[name].understands(words)

@@ -11,6 +11,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from making import make
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTICE = (ROOT / "NOTICE").read_text()
@@ -84,9 +85,8 @@ def test_all_packages_but_torch_have_hashes() -> None:
 
 
 def test_make_venv_takes_hashed_files_only_if_told() -> None:
-    command = ["make", "-n", "venv", "VENV=/nowhere/.venv"]
-    plain = subprocess.check_output(command, cwd=ROOT, text=True)
-    hashed = subprocess.check_output([*command, "HASHES=1"], cwd=ROOT, text=True)
+    plain = make("-n", "venv", "VENV=/nowhere/.venv")
+    hashed = make("-n", "venv", "VENV=/nowhere/.venv", "HASHES=1")
     assert "--require-hashes" not in plain
     assert re.search(r" pip==[0-9.]+ \|\| echo", plain)
     assert " pip==" not in hashed

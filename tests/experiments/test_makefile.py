@@ -1,12 +1,11 @@
 """`make` passes every option on, and its help names them all."""
 
 import importlib.util
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+from making import make, run_make
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.records.columns import LETTERS, fitting, titles
@@ -16,20 +15,6 @@ from ringleaf.experiments.workloads.collective.results import COLUMNS, Collectiv
 from ringleaf.topologies.registry import TOPOLOGIES
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def run_make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """As from a shell, even if this test was started by make."""
-    ours = ("ARGS", "JOBS")  # of `make test`, which it hands on
-    environment = {k: v for k, v in os.environ.items() if "MAKE" not in k and k not in ours}
-    command = ["make", "--no-print-directory", "-C", str(ROOT), *arguments]
-    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
-
-
-def make(*arguments: str) -> str:
-    done = run_make(*arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_every_option_is_passed_to_the_command() -> None:
