@@ -19,6 +19,12 @@ the answer to the probe demands it; when a timeout is over, the first of the pac
 once probes for all of them. After that, a slot sends again only after a timeout of two round trips,
 without the floor: resends of several workers have no common order.
 
+If timeouts have grown as long as they may, and still nothing has got through, queues may drop the
+same packets each time, as all workers send all they have, and do so together. Then half of the
+slots are sent again, and so on down to one, as windows shrink (RFC 5681, 3.1), the longest not sent
+first; the others wait for another timeout, which is longer by a part of it that is another one for
+each worker and time. Each answer allows one slot more.
+
 All timeouts are longer by the time for which the network may answer nothing, as while circuits
 change. It is added once, and not doubled.
 
@@ -71,7 +77,10 @@ FOREMOST = LEAST_PS + 3  # the latest sending that has been answered, of packets
 FOREMOST_PS = LEAST_PS + 4  # its round trip
 QUEUE_PS = LEAST_PS + 5  # the shorter one of this and the one before; 0 if the flight probes
 QUIET_PS = LEAST_PS + 6  # for which the network may answer nothing although nothing is lost
-FLIGHT_WORDS = LEAST_PS + 7
+ALLOWED = LEAST_PS + 7  # slots that may be queued together after a timeout
+HELD_PS = LEAST_PS + 8  # from when on those wait for another timeout that were not allowed
+HOST = LEAST_PS + 9  # the worker's host, as hosts that hold slots back do so for unlike times
+FLIGHT_WORDS = LEAST_PS + 10
 
 # A slot's words. Slots in flight are in doubly linked rings; row `slots + ring` holds one's ends.
 SENT_PS = 0
@@ -118,8 +127,9 @@ def make_flight(
     quiet_ps: int = 0,
     probes: bool = False,
     patient: bool = False,
+    host: int = 0,
 ) -> None:
-    """Lay out a flight at word `at`, of `slots` slots whose packets take `ways` ways."""
+    """Lay out a host's flight at word `at`, of `slots` slots whose packets take `ways` ways."""
     fifo_at = store.allocate("words", slots)
     rows_at = store.allocate("words", (slots + RINGS) * SLOT_WORDS)
     latest_at = store.allocate("words", ways * LATEST)
@@ -128,7 +138,7 @@ def make_flight(
     state[WAYS], state[LATEST_AT], state[PROBES] = ways, latest_at, probes
     state[FIFO_ROWS], state[FIFO_ROOM] = fifo_at, slots
     state[SLOTS], state[ROWS_AT], state[ASKED] = slots, rows_at, NOT_ASKED
-    state[IS_PATIENT] = patient
+    state[IS_PATIENT], state[ALLOWED], state[HOST] = patient, slots, host
     state[MIN_TIMEOUT_PS], state[QUIET_PS] = min_timeout_ps, quiet_ps
     state[TIMEOUT_PS] = state[RETRY_PS] = FIRST_TIMEOUTS * min_timeout_ps
     rows = store.arena.words[rows_at:][: (slots + RINGS) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
@@ -266,6 +276,7 @@ def due_ps(flight: Flight, ring: int) -> int:
         return FOREVER_PS
     level = flight.slots[first * SLOT_WORDS + LEVEL]
     sent_ps = max(flight.slots[first * SLOT_WORDS + SENT_PS], flight.state[BEHIND_PS + level])
+    sent_ps = max(sent_ps, flight.state[HELD_PS])
     quiet_ps = flight.state[QUIET_PS]
     if ring > 0:
         return int(sent_ps + flight.state[RETRY_PS] + quiet_ps)
@@ -333,6 +344,7 @@ def end_backoff(flight: Flight) -> None:
     worker may learn of the loss so much later: its timeout is two round trips.
     """
     state = flight.state
+    state[ALLOWED] = min(state[ALLOWED] + 1, state[SLOTS])
     if state[SMOOTHED_PS] == 0:
         state[TIMEOUT_PS] = state[RETRY_PS] = FIRST_TIMEOUTS * state[MIN_TIMEOUT_PS]
     else:
@@ -408,15 +420,25 @@ def queue_overdue(flight: Flight, now_ps: int) -> bool:
     If the flight probes, the first of the slots that have sent once asks for all of them (RFC 6298,
     5.4): their packets may be in a queue for which the timeout is too short.
     """
-    is_overdue = False
+    queued = 0
     for ring in range(RINGS):
-        while due_ps(flight, ring) <= now_ps:
-            is_overdue = True
+        while due_ps(flight, ring) <= now_ps and queued < flight.state[ALLOWED]:
+            queued += 1
             slot = first_slot(flight, ring)
             push_again(flight, slot)
             if ring == 0 and flight.state[PROBES]:
                 flight.state[ASKED] = slot
-    return is_overdue
+    if queued > 0 and flight.state[ALLOWED] < flight.state[SLOTS]:
+        hold_others(flight, now_ps)
+    return queued > 0
+
+
+@inline
+def hold_others(flight: Flight, now_ps: int) -> None:
+    """Have slots wait for another timeout and a part of one, unlike that of other hosts."""
+    state = flight.state
+    of_256 = ((state[HOST] + 1) * 2654435761 + state[SENDINGS] * 40503 & 0xFFFFFFFF) >> 24
+    state[HELD_PS] = now_ps + state[RETRY_PS] // 256 * of_256
 
 
 @inline
@@ -445,10 +467,12 @@ def push_lost(flight: Flight, slot: int, now_ps: int) -> None:
 
 @inline
 def back_off(flight: Flight, now_ps: int) -> None:
-    """Double the timeouts, once per timeout (RFC 6298, 5.5)."""
+    """Double the timeouts, once per timeout (RFC 6298, 5.5); then halve what is sent after one."""
     state = flight.state
     if state[BACKED_OFF_PS] + state[TIMEOUT_PS] <= now_ps:
         state[BACKED_OFF_PS] = now_ps
         most_ps = MAX_BACKOFF * state[MIN_TIMEOUT_PS]
+        if state[RETRY_PS] == most_ps:
+            state[ALLOWED] = max(state[ALLOWED] // 2, 1)
         state[TIMEOUT_PS] = min(2 * state[TIMEOUT_PS], most_ps)
         state[RETRY_PS] = min(2 * state[RETRY_PS], most_ps)

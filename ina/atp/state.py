@@ -160,6 +160,7 @@ def make_worker(
         ways=len(servers),
         quiet_ps=quiet_ps,
         probes=True,
+        host=host,
     )
     make_tensors(store, state_at + TENSORS)
     state = store.arena.words[state_at : state_at + OWN_WORDS]

@@ -130,7 +130,9 @@ def make_worker(
     templates_at = store.allocate("bytes", len(aggregators) * TEMPLATE_BYTES)
     staging_at = store.register_memory(slots * columns * BLOCK_BYTES)
     ways = len(aggregators)
-    make_flight(store, own_at + FLIGHT, slots, min_timeout_ps, ways=ways, quiet_ps=quiet_ps)
+    make_flight(
+        *(store, own_at + FLIGHT, slots, min_timeout_ps), ways=ways, quiet_ps=quiet_ps, host=host
+    )
     make_tensors(store, own_at + TENSORS)
     state = store.arena.words[own_at:][:OWN_WORDS]
     state[JOB], state[RANK], state[SLOTS], state[COLUMNS] = job, rank, slots, columns

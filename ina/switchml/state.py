@@ -135,6 +135,7 @@ def make_worker(
         ways=trees,
         quiet_ps=quiet_ps,
         patient=True,
+        host=host,
     )
     make_tensors(store, at + AGENT_WORDS + TENSORS)
     state = store.arena.words[at + AGENT_WORDS :][:OWN_WORDS]

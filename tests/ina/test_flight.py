@@ -35,11 +35,19 @@ TIMEOUT_PS = 4000  # before there is a round trip, four times the least one
 
 
 def new_flight(
-    slots: int, least_ps: int, *, patient: bool = False, probes: bool = False, quiet_ps: int = 0
+    slots: int,
+    least_ps: int,
+    *,
+    patient: bool = False,
+    probes: bool = False,
+    quiet_ps: int = 0,
+    host: int = 0,
 ) -> Flight:
     store = Store()
     at = store.allocate("words", FLIGHT_WORDS)
-    make_flight(*(store, at, slots, least_ps), patient=patient, probes=probes, quiet_ps=quiet_ps)
+    make_flight(
+        *(store, at, slots, least_ps), patient=patient, probes=probes, quiet_ps=quiet_ps, host=host
+    )
     return open_flight(store.arena, at)
 
 
@@ -187,6 +195,53 @@ def test_two_late_answers_in_order_tell_how_long_the_next_one_may_take(
         take_answer(flight, slot, now_ps)
 
     assert deadline_ps(flight) == expected_ps + 4 * 989
+
+
+def backed_off(slots: int, host: int = 0) -> Flight:
+    """Slots that were sent in vain until timeouts grow no more."""
+    flight = new_flight(slots, TIMEOUT_PS // 4, host=host)
+    send(flight, [0] * slots, 0)
+    for _ in range(4):  # 4, 8, 16 and 32 times the least one; then 64 times
+        assert resend(flight) == list(range(slots))
+    return flight
+
+
+def resend(flight: Flight) -> list[int]:
+    """Let the next timeout come; return the slots that are sent then."""
+    now_ps = deadline_ps(flight) + len(flight.slots)  # when all that were sent together are overdue
+    assert queue_overdue(flight, now_ps)
+    back_off(flight, now_ps)
+    sent = []
+    while has_waiting(flight):
+        sent.append(pop_slot(flight))
+        link_slot(flight, sent[-1], 0, 0, now_ps)
+    return sent
+
+
+def test_fewer_are_sent_again_if_nothing_gets_through() -> None:
+    """All five once more after the longest timeout; then two, then one, those that waited longest.
+
+    Each answer allows one more.
+    """
+    flight = backed_off(5)
+    assert resend(flight) == [0, 1, 2, 3, 4]
+    assert [resend(flight) for _ in range(3)] == [[0, 1], [2], [3]]
+
+    take_answer(flight, 3, deadline_ps(flight))
+    assert resend(flight) == [4, 0]
+
+
+def test_hosts_hold_slots_back_for_unlike_times() -> None:
+    waits = set()
+    for host in range(8):
+        flight = backed_off(4, host)
+        resend(flight)
+        before_ps = deadline_ps(flight)
+        resend(flight)
+        waits.add((deadline_ps(flight) - before_ps) // 1000)
+    assert len(waits) == 8
+    assert max(waits) - min(waits) > 16
+    assert max(waits) < 130
 
 
 def test_a_networks_quiet_time_is_added_once_to_each_timeout() -> None:
