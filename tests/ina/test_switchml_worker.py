@@ -228,6 +228,7 @@ def test_no_loss_is_too_much(rng: Random, loss: float) -> None:
 
 
 def test_timeout_doubles_up_to_its_most() -> None:
+    """Later ones are longer by a part of it, as hosts then hold slots back for unlike times."""
     echo = Echo(lambda _: True)
     echo.start(echo.put(np.ones(1, np.float32)), 1)
     waits = []
@@ -238,7 +239,8 @@ def test_timeout_doubles_up_to_its_most() -> None:
         fire_timer(echo.arena, echo.at, 0, echo.now_ps)
 
     most = MAX_BACKOFF * MIN_TIMEOUT_PS
-    assert waits == [4000, 8000, 16000, 32000, most, most, most, most, most]
+    assert waits[:6] == [4000, 8000, 16000, 32000, most, most]
+    assert all(most <= wait < 2 * most for wait in waits[6:])
 
 
 def test_a_result_ends_the_backoff() -> None:
