@@ -21,7 +21,7 @@ LOWEST = 0xFF
 """The byte of a unit that is zero."""
 
 _SAMPLE = 64  # elements that a unit is guessed from
-_TRIES = 4  # guesses
+_TRIES = 4  # guesses, each from elements that the last one did not fit, too
 _LEAST_UNIT = 1e-37  # whose reciprocal is a float32
 _BIAS = 150  # of powers of two in a float32, whose fraction is a whole number of 23 bits
 _ENDLESS = 255  # the power of what is no number
