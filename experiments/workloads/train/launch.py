@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -52,6 +53,7 @@ def run(rank: int, words: Sequence[str]) -> None:
     from ringleaf.experiments.workloads.train.stores import meet_in_files
 
     signal.signal(signal.SIGINT, end_at_once)
+    write_whole_lines()
     np.random.seed()  # else ranks draw alike; Python's own generator knows of forks
     os.environ |= dict.fromkeys(("RANK", "LOCAL_RANK", "ROLE_RANK"), str(rank))
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
@@ -74,6 +76,17 @@ def _run_words(words: Sequence[str]) -> None:
     sys.argv = list(words[1:])
     sys.path.insert(0, os.getcwd())
     runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+
+
+def write_whole_lines() -> None:
+    """Have this rank's lines written each at once, so that lines of ranks do not run together.
+
+    Without it Python writes to a pipe what fits in its buffer, which may end within a line, or by
+    `PYTHONUNBUFFERED` each word that `print` is given.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def end_at_once(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,3 +36,28 @@ def test_their_exit_status_is_that_of_the_script(how: str, message: str, tmp_pat
     assert done.returncode == 1
     assert message in done.stderr
     assert ("for a reason" in done.stderr) is (how == "message")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_each_line_of_a_rank_is_written_at_once(unbuffered: str) -> None:
+    """Linux keeps writes to this pipe apart; Python would cut lines by words, or each 8 KiB."""
+    reader, writer = os.pipe2(os.O_DIRECT)
+    script = [
+        "from ringleaf.experiments.workloads.train import launch",
+        "launch.write_whole_lines()",
+        "for line in range(300):",
+        "    print(line, 'of a rank', flush=not line % 7)",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "\n".join(script)],
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        stdout=writer,
+    )
+    os.close(writer)
+    writes = []
+    while piece := os.read(reader, 65536):
+        writes.append(piece.decode())
+    os.close(reader)
+
+    assert process.wait() == 0
+    assert writes == [f"{line} of a rank\n" for line in range(300)]
