@@ -125,6 +125,7 @@ class JobRequest:
             fail, and the system can.
         quiet_ps: The time for which the network may answer nothing although nothing is lost; it
             comes on top of all timeouts.
+        stretch: How many times as long as at its rate a link may take, since it is paused.
     """
 
     number: int
@@ -142,6 +143,15 @@ class JobRequest:
     moves: bool = False
     rebuilds: bool = False
     quiet_ps: int = 0
+    stretch: int = 1
+
+    def least_timeout_ps(self, window_ps: int) -> int:
+        """Return the least timeout of a worker that sends again what it takes for lost.
+
+        Args:
+            window_ps: The time that a worker's packets in flight take on the busiest link.
+        """
+        return 2 * self.stretch * max(self.rtt_ps, window_ps)
 
 
 class JobAggregator(Protocol):

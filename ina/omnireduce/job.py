@@ -55,7 +55,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         ring=request.ring,
         lanes=lanes,
         slots=slots,
-        min_timeout_ps=2 * max(request.rtt_ps, slots * turn_ps),
+        min_timeout_ps=request.least_timeout_ps(slots * turn_ps),
         quiet_ps=request.quiet_ps,
     )
     return WorkersJob(

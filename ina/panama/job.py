@@ -45,7 +45,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
             lanes=job.lanes,
             mac=mac(graph, host, 1),
             address=ipv4(graph, host),
-            min_timeout_ps=2 * max(request.rtt_ps, in_flight_ps),
+            min_timeout_ps=request.least_timeout_ps(in_flight_ps),
             quiet_ps=request.quiet_ps,
             trees=len(trees),
         )

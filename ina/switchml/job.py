@@ -103,7 +103,7 @@ def join_as(
             lanes=job.lanes,
             mac=mac(graph, host, 1),
             address=ipv4(graph, host),
-            min_timeout_ps=2 * max(request.rtt_ps, most * packet_ps),
+            min_timeout_ps=request.least_timeout_ps(most * packet_ps),
             quiet_ps=request.quiet_ps,
             first_port=kind.first_port,
             header_bytes=kind.header_bytes,

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 import networkx as nx
 
 from ringleaf.core.arena import Store
+from ringleaf.core.pausing import Pausing
+from ringleaf.core.units import PS_PER_S
 from ringleaf.ina.allocation import OWN
 from ringleaf.ina.systems import FORWARD, JobAggregator, JobRequest, ResourceShare
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
+from ringleaf.topologies.graph import directions
 
 
 def join_systems(
@@ -38,6 +41,7 @@ def join_systems(
     joined: dict[int, JobAggregator] = {}
     moves = options.allocator != OWN
     sharers = _sharers(groups, options)
+    stretch = 1 if options.pfc is None else pause_stretch(graph, options.pfc)
     for place, group in enumerate(groups):
         if group.system is None:
             continue
@@ -54,6 +58,7 @@ def join_systems(
             slots=options.slots,
             rtt_ps=rtt_ps,
             quiet_ps=options.quiet_ps,
+            stretch=stretch,
             moves=has_moving,
             rebuilds=options.reroute_ps is not None and group.system.rebuilds and not has_moving,
             ecmp=options.ecmp,
@@ -68,6 +73,17 @@ def join_systems(
         joined[place] = group.system.join(graph, store, request)
         assert (joined[place].mover is not None) == request.moves, group.system.name
     return joined
+
+
+def pause_stretch(graph: nx.Graph[str], pausing: Pausing) -> int:
+    """Return how many times as long as at its rate a link may take, since it is paused.
+
+    A queue that is down to XON runs empty before its sender goes on, if XON is less than the link
+    carries in a round trip. At worst the link stands still for that long each XON bytes.
+    """
+    seconds = ((2 * sent.delay_ps / PS_PER_S, sent.rate_bps) for _, _, sent in directions(graph))
+    most_bytes = max(round_trip_s * rate_bps / 8 for round_trip_s, rate_bps in seconds)
+    return 1 + int(most_bytes) // pausing.xon_bytes
 
 
 def _sharers(groups: Sequence[Group], options: NetworkOptions) -> dict[int, list[int]]:

@@ -1,7 +1,8 @@
 """How long a job's workers wait at least before they send again, by hand.
 
 It is twice the round trip, or twice the time of all packets in flight on the busiest link where
-that is longer. Links have 100 Gbit/s, 80 ps a byte; frames have 24 bytes more on a line.
+that is longer; and as many times longer as paused links may take. Links have 100 Gbit/s, 80 ps a
+byte; frames have 24 bytes more on a line.
 """
 
 from __future__ import annotations
@@ -72,6 +73,9 @@ def test_workers_wait_for_two_round_trips_or_all_that_is_in_flight(
         assert least_ps(job, place, graph, asked) == 2 * in_flight_ps
     long_ps = in_flight_ps + 1
     assert least_ps(job, place, graph, replace(asked, rtt_ps=long_ps)) == 2 * long_ps
+    stretch = 3 if in_flight_ps else 1
+    asked = replace(asked, rtt_ps=long_ps, stretch=3)
+    assert least_ps(job, place, graph, asked) == 2 * stretch * long_ps
 
 
 def test_netreduces_queue_pairs_wait_for_all_packets_in_both_directions_twice() -> None:

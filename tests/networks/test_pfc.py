@@ -22,6 +22,7 @@ from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.endpoints.joining import pause_stretch
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.networks.virtual.pfc.deadlock import find_deadlock
@@ -112,6 +113,27 @@ def test_switches_that_add_lose_nothing_either(algorithm: str, xoff: int) -> Non
         assert np.array_equal(array, addends(6 - servers, 20_000))
     assert result.drops == 0
     most_held(network, pausing)
+
+
+@pytest.mark.parametrize("algorithm", ["omnireduce", "switchml", "panama"])
+def test_nobody_takes_for_lost_what_waits_at_paused_links(algorithm: str) -> None:
+    """Links that stop at each packet need five times as long for OmniReduce's first window."""
+    graph = build("railonly,nodes=2,rails=3")
+    network = VirtualNetwork(
+        graph, NetworkOptions(system=SYSTEMS[algorithm], pfc=Pausing(1024, 1024))
+    )
+    result, arrays = run(network, ALGORITHMS[algorithm].build(6, size_bytes=65_536), 16_384)
+    assert all(np.array_equal(array, addends(6, 16_384)) for array in arrays)
+    assert result.retransmissions == 0
+
+
+@pytest.mark.parametrize(
+    ("xon", "stretch"),
+    [(1024, 25), (24_999, 2), (25_001, 1)],  # 25,000 bytes at 100 Gbit/s and 2 x 1 us
+)
+def test_a_link_stands_still_for_a_round_trip_each_xon_at_worst(xon: int, stretch: int) -> None:
+    graph = build("leafspine,leaves=2,spines=1,hosts=2,rate=100G,delay=1us,host_rate=10G")
+    assert pause_stretch(graph, Pausing(1 << 20, xon)) == stretch
 
 
 @pytest.mark.parametrize("discipline", ["strict", "drr"])
