@@ -82,8 +82,11 @@ METHODS = (
 SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
 """Sizes in bytes per rank, around the edges of blocks and packets."""
 
-EDGE_SIZES, DRAWN_SIZES = 3, 2
-"""A case's number of sizes from `SIZES`, and of others: networks take long to make."""
+EDGE_SIZES, DRAWN_SIZES = 2, 1
+"""A case's number of sizes from `SIZES`, and of others: each is another run on the same network.
+
+A network takes a sixth of a case's time to make, so more sizes find less than more cases do.
+"""
 
 MOST_ALGORITHMS = 3
 """The largest number of a case's algorithms."""

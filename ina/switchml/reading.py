@@ -70,10 +70,10 @@ def read_entry(
 
 def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:
     """Return the jobs of the slots that have a version with a sum that waits for its result."""
-    waits = (words(switch, "bitmaps") != 0) & (words(switch, "published") == 0)
-    owners = words(switch, "owners")[waits] >> JOB_SHIFT
-    _, first = np.unique(np.flatnonzero(waits) // 2, return_index=True)
-    return owners[first].astype(np.int64)
+    used = np.flatnonzero(words(switch, "bitmaps"))
+    waiting = used[words(switch, "published")[used] == 0]
+    _, first = np.unique(waiting // 2, return_index=True)
+    return (words(switch, "owners")[waiting[first]] >> JOB_SHIFT).astype(np.int64)
 
 
 def read_packet(data: bytes) -> str:
