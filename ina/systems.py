@@ -145,13 +145,16 @@ class JobRequest:
     quiet_ps: int = 0
     stretch: int = 1
 
-    def least_timeout_ps(self, window_ps: int) -> int:
-        """Return the least timeout of a worker that sends again what it takes for lost.
+    def timeouts_ps(self, window_ps: int) -> tuple[int, int]:
+        """Return a worker's least timeout, and what is added to each, where it resends unasked.
+
+        Paused links hold a window for longer, but no longer each time that a timeout doubles.
 
         Args:
             window_ps: The time that a worker's packets in flight take on the busiest link.
         """
-        return 2 * self.stretch * max(self.rtt_ps, window_ps)
+        least_ps = 2 * max(self.rtt_ps, window_ps)
+        return least_ps, self.quiet_ps + (self.stretch - 1) * least_ps
 
 
 class JobAggregator(Protocol):

@@ -46,6 +46,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         slots = min(-each * len(places), MOST_SLOTS)  # as many for each, or one has most to do
     if not 0 < slots <= MAX_SLOTS:
         raise ConfigError(f"{where}: slots must be 1 to {MAX_SLOTS}, got {slots}")
+    least_ps, quiet_ps = request.timeouts_ps(slots * turn_ps)
     agents = make_agents(
         graph,
         store,
@@ -55,8 +56,8 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         ring=request.ring,
         lanes=lanes,
         slots=slots,
-        min_timeout_ps=request.least_timeout_ps(slots * turn_ps),
-        quiet_ps=request.quiet_ps,
+        min_timeout_ps=least_ps,
+        quiet_ps=quiet_ps,
     )
     return WorkersJob(
         "omnireduce",

@@ -33,6 +33,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
     job = choose_job(graph, trees, request)
     chosen = find_window(request.congestion or DCTCP)
     in_flight_ps = job.slots // len(trees) * turn_ps(graph, trees, job.lanes)
+    least_ps, quiet_ps = request.timeouts_ps(in_flight_ps)
     agents, workers = [], []
     for host in request.members:
         at = make_worker(
@@ -45,8 +46,8 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
             lanes=job.lanes,
             mac=mac(graph, host, 1),
             address=ipv4(graph, host),
-            min_timeout_ps=request.least_timeout_ps(in_flight_ps),
-            quiet_ps=request.quiet_ps,
+            min_timeout_ps=least_ps,
+            quiet_ps=quiet_ps,
             trees=len(trees),
         )
         make_paces(store, at, chosen)

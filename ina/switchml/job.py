@@ -92,6 +92,7 @@ def join_as(
     job = deal_job(kind.name, replace(request, slots=None) if moves else request, packet_ps)
     most = _most_slots(request, packet_ps) if moves else job.slots
     job = replace(job, slots=min(job.slots, most))
+    least_ps, quiet_ps = request.timeouts_ps(most * packet_ps)
     workers = [
         make_worker(
             store,
@@ -103,8 +104,8 @@ def join_as(
             lanes=job.lanes,
             mac=mac(graph, host, 1),
             address=ipv4(graph, host),
-            min_timeout_ps=request.least_timeout_ps(most * packet_ps),
-            quiet_ps=request.quiet_ps,
+            min_timeout_ps=least_ps,
+            quiet_ps=quiet_ps,
             first_port=kind.first_port,
             header_bytes=kind.header_bytes,
             fraction_bits=kind.fraction_bits,

@@ -127,6 +127,15 @@ def test_nobody_takes_for_lost_what_waits_at_paused_links(algorithm: str) -> Non
     assert result.retransmissions == 0
 
 
+def test_a_sum_gets_through_paused_links_that_lose_packets() -> None:
+    """Timeouts that double, with pauses in them, took longer than what is taken for a stall."""
+    options = NetworkOptions(system=SYSTEMS["panama"], pfc=Pausing(1024, 1024), loss=0.02)
+    network = VirtualNetwork(build("dcell,n=2,k=1"), options, seed=583_264)
+    result, arrays = run(network, ALGORITHMS["panama"].build(6, size_bytes=60), 15)
+    assert all(np.array_equal(array, addends(6, 15)) for array in arrays)
+    assert result.retransmissions > 0
+
+
 @pytest.mark.parametrize(
     ("xon", "stretch"),
     [(1024, 25), (24_999, 2), (25_001, 1)],  # 25,000 bytes at 100 Gbit/s and 2 x 1 us
