@@ -129,11 +129,11 @@ def test_nobody_takes_for_lost_what_waits_at_paused_links(algorithm: str) -> Non
 
 def test_a_sum_gets_through_paused_links_that_lose_packets() -> None:
     """Timeouts that double, with pauses in them, took longer than what is taken for a stall."""
-    options = NetworkOptions(system=SYSTEMS["panama"], pfc=Pausing(1024, 1024), loss=0.02)
-    network = VirtualNetwork(build("dcell,n=2,k=1"), options, seed=583_264)
-    result, arrays = run(network, ALGORITHMS["panama"].build(6, size_bytes=60), 15)
-    assert all(np.array_equal(array, addends(6, 15)) for array in arrays)
-    assert result.retransmissions > 0
+    given = {"topo": "dcell,n=2,k=1", "algo": "panama", "size": "60", "seed": "583264"}
+    spec = resolve(given | {"pfc": "1:1", "loss": "2%"})
+    [measured] = CollectiveExperiment(spec).run()
+    assert measured.row.wrong == 0
+    assert measured.row.retransmissions > 0
 
 
 @pytest.mark.parametrize(
