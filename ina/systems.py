@@ -125,7 +125,7 @@ class JobRequest:
             fail, and the system can.
         quiet_ps: The time for which the network may answer nothing although nothing is lost; it
             comes on top of all timeouts.
-        stretch: How many times as long as at its rate a link may take, since it is paused.
+        stretch: How many times as long as at links' rates packets may take, since they are paused.
     """
 
     number: int

@@ -14,6 +14,7 @@ from ringleaf.ina.systems import FORWARD, JobAggregator, JobRequest, ResourceSha
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.graph import directions
+from ringleaf.topologies.routing import most_links
 
 
 def join_systems(
@@ -41,7 +42,7 @@ def join_systems(
     joined: dict[int, JobAggregator] = {}
     moves = options.allocator != OWN
     sharers = _sharers(groups, options)
-    stretch = 1 if options.pfc is None else pause_stretch(graph, options.pfc)
+    stretch = pause_stretch(graph, options.pfc)
     for place, group in enumerate(groups):
         if group.system is None:
             continue
@@ -75,15 +76,18 @@ def join_systems(
     return joined
 
 
-def pause_stretch(graph: nx.Graph[str], pausing: Pausing) -> int:
-    """Return how many times as long as at its rate a link may take, since it is paused.
+def pause_stretch(graph: nx.Graph[str], pausing: Pausing | None) -> int:
+    """Return how many times as long as at links' rates packets may take, since they are paused.
 
     A queue that is down to XON runs empty before its sender goes on, if XON is less than the link
-    carries in a round trip. At worst the link stands still for that long each XON bytes.
+    carries in a round trip. A link that stands still for that long has carried as much before, if
+    its sender had it. So it may take twice as long, and packets wait so at each link of their way.
     """
+    if pausing is None:
+        return 1
     seconds = ((2 * sent.delay_ps / PS_PER_S, sent.rate_bps) for _, _, sent in directions(graph))
     most_bytes = max(round_trip_s * rate_bps / 8 for round_trip_s, rate_bps in seconds)
-    return 1 + int(most_bytes) // pausing.xon_bytes
+    return 1 if most_bytes <= pausing.xon_bytes else 1 + most_links(graph)
 
 
 def _sharers(groups: Sequence[Group], options: NetworkOptions) -> dict[int, list[int]]:

@@ -10,6 +10,7 @@ import networkx as nx
 from ringleaf.core.arena import Store
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.joining import pause_stretch
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
@@ -45,7 +46,7 @@ class Stalls:
     def limit_ps(self) -> int:
         """The time without progress that makes a stall."""
         connections = self._endpoints.connections
-        return limit_ps(
+        return pause_stretch(self._graph, self._options.pfc) * limit_ps(
             self._rtt_ps,
             timeout_ps=connections.longest_timeout_ps,
             quiet_ps=connections.longest_quiet_ps,
