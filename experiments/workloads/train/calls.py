@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ringleaf.errors import ConfigError
+
 ALL_REDUCE = "all_reduce"
 REDUCE = "reduce"
 BROADCAST = "broadcast"
@@ -26,6 +28,13 @@ PAIRED = (SEND, RECEIVE)
 
 ANY = -1
 """The peer of a receive from whichever rank sends."""
+
+
+class CallError(ConfigError, RuntimeError):
+    """A call that can't be made; nothing has been sent, and the script may go on.
+
+    Scripts that try what a backend can do expect PyTorch's error, which is a RuntimeError.
+    """
 
 
 @dataclass(frozen=True, slots=True)

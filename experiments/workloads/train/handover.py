@@ -10,7 +10,8 @@ import torch
 from torch.distributed import ReduceOp
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.train.calls import CollectiveCall
+from ringleaf.experiments.workloads.train.calls import CallError, CollectiveCall
+from ringleaf.experiments.workloads.train.elements import Reduction
 from ringleaf.experiments.workloads.train.layout import buffer_bytes
 from ringleaf.experiments.workloads.train.link import RankConnection
 from ringleaf.experiments.workloads.train.works import FabricWork
@@ -91,6 +92,8 @@ class GroupCalls:
             dtype = sample.dtype
             _check(kind, [*inputs, *outputs], dtype)
             name, finish = _reduction(op, self.ranks, outputs)
+            if name:
+                _check_reduction(dtype, name)
             elements = sum(each.numel() for each in inputs) if count is None else count
             call = CollectiveCall(
                 kind, dtype_name(dtype), name, elements, root, tag, tuple(sends), tuple(takes)
@@ -129,10 +132,17 @@ class GroupCalls:
 def _check(kind: str, tensors: Tensors, dtype: torch.dtype) -> None:
     for each in tensors:
         if each.dtype != dtype or each.device.type != "cpu" or each.layout != torch.strided:
-            raise ConfigError(
+            raise CallError(
                 f"{kind}: tensors must be dense, on the CPU and of one type, got "
                 f"{each.dtype} on {each.device}, {each.layout}"
             )
+
+
+def _check_reduction(dtype: torch.dtype, name: str) -> None:
+    try:
+        Reduction(dtype_name(dtype), name)
+    except ConfigError as error:
+        raise CallError(str(error)) from None
 
 
 def _reduction(op: Any, ranks: int, outputs: Tensors) -> tuple[str, Callable[[], None]]:
@@ -143,7 +153,7 @@ def _reduction(op: Any, ranks: int, outputs: Tensors) -> tuple[str, Callable[[],
         return "sum", _nothing
     name = next((name for each, name in _OPS.items() if op == each), None)
     if name is None:
-        raise ConfigError(f"reduce: unknown operation, got {op!r}")
+        raise CallError(f"reduce: unknown operation, got {op!r}")
     if name != AVERAGE:
         return name, _nothing
 

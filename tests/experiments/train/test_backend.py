@@ -232,3 +232,20 @@ def test_what_a_hook_has_not_sent_follows_its_parameters_into_other_buckets() ->
     assert first.tolist() == [0.0, 5.0, 0.0]
     assert second.tolist() == [4.0, 0.0, 0.0]  # b's 1 and the 3 that was left of it
     assert third.tolist() == [1.0, 0.0]  # what was left of a from the beginning
+
+
+@pytest.mark.parametrize(
+    ("dtype", "op"),
+    [
+        (torch.float32, dist.ReduceOp.BAND),
+        (torch.bfloat16, dist.ReduceOp.BXOR),
+        (torch.complex64, dist.ReduceOp.MAX),
+        (torch.float8_e4m3fn, dist.ReduceOp.SUM),
+    ],
+)
+def test_a_script_may_try_what_can_not_be_reduced(dtype: torch.dtype, op: Any) -> None:
+    """PyTorch's backends raise a RuntimeError, too, and nothing is sent."""
+    link, group = make(Base)
+    with pytest.raises(RuntimeError, match="reduce: "):
+        group.allreduce([torch.zeros(3, dtype=dtype)], SimpleNamespace(reduceOp=op))
+    assert link.calls == []
