@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from difflib import get_close_matches
 from enum import IntEnum
@@ -70,16 +71,29 @@ def choose(where: str, what: str, name: str, valid: Collection[str], files: str 
 
     Raises:
         ConfigError: Naming the nearest, in upper or lower case, and the valid ones. If the name is
-            that of a file, it says so, and what the file is.
+            that of a file or folder, or like one where files stand for such a thing, it says so.
     """
     if name in valid:
         return name
     names = list(valid)
     listed = ", ".join(names)
-    if file := tell_file(name):
-        read = f"files that are read: {files}; " if files else ""
+    read = f"files that are read: {files}; " if files else ""
+    if file := tell_file(name) or (files and _tell_folder(name)):
         raise ConfigError(f"{where}: can't be the {what}, got {file}; {read}names: {listed}")
+    if files and _is_like_a_file(name):
+        wrong = f"no such file, and no {what} of that name, got {name!r}"
+        raise ConfigError(f"{where}: {wrong}; {read}names: {listed}")
     by_lower = {each.lower(): each for each in names}
     close = get_close_matches(name.lower(), by_lower, n=1)
     guess = f"did you mean {by_lower[close[0]]!r}? " if close else ""
     raise ConfigError(f"{where}: unknown {what}, got {name!r}; {guess}valid: {listed}")
+
+
+def _tell_folder(text: str) -> str:
+    return f"the folder {text!r}" if text and os.path.isdir(text) else ""
+
+
+def _is_like_a_file(name: str) -> bool:
+    """Return whether a name has a folder before it, or a suffix that is no number behind it."""
+    stem, dot, suffix = name.rpartition(".")
+    return "/" in name or bool(stem and dot and suffix.isalnum() and not suffix.isdecimal())

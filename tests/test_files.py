@@ -127,6 +127,25 @@ def test_an_existing_file_is_not_taken_for_a_name(tmp_path: Path) -> None:
         choose("compress", "compressor", str(path), ["topk"])
 
 
+@pytest.mark.parametrize("typed", ["mine.txt", "no/mine", "no/mine.xml", "./ring"])
+def test_a_name_like_a_files_is_taken_for_one_that_is_not_there(typed: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        choose("algo", "algorithm", typed, ["ring"], "*.csv, *.xml")
+    assert str(caught.value) == (
+        f"algo: no such file, and no algorithm of that name, got '{typed}'; files that are read: "
+        "*.csv, *.xml; names: ring"
+    )
+    with pytest.raises(ConfigError, match="algo: unknown algorithm, got "):
+        choose("algo", "algorithm", typed, ["ring"])
+
+
+def test_a_folder_is_told_where_files_stand_for_such_a_thing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"can't be the algorithm, got the folder '.*'; files"):
+        choose("algo", "algorithm", str(tmp_path), ["ring"], "*.csv")
+    with pytest.raises(ConfigError, match="unknown algorithm, got"):
+        choose("algo", "algorithm", str(tmp_path), ["ring"])
+
+
 def test_the_nearest_name_comes_before_all() -> None:
     with pytest.raises(ConfigError) as caught:
         choose("algo", "algorithm", "RNIG", ["ring", "tree"])

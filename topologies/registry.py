@@ -116,14 +116,8 @@ def _check_name(name: str) -> None:
         raise ConfigError(
             f"topology: sizes stand after commas, got {name!r:.80}; write {family},{comma:.60}"
         )
-    stem, dot, suffix = name.rpartition(".")
-    if stem and dot and suffix.isalnum() and not suffix.isdecimal() and name not in TOPOLOGIES:
-        kinds = ", ".join(f"*{each}" for each in ENDINGS)
-        raise ConfigError(
-            f"topology: no such file, and no name of a topology, got {name!r}; files that are "
-            f"read: {kinds}; names: {', '.join(TOPOLOGIES)}"
-        )
-    choose("topology", "name", name, TOPOLOGIES)
+    kinds = ", ".join(f"*{each}" for each in ENDINGS)
+    choose("topology", "topology", name, TOPOLOGIES, kinds)
 
 
 def parse(text: str, copy: Path | None = None) -> ParsedName:

@@ -10,7 +10,7 @@ def test_a_refusal_is_timed_and_quoted(tmp_path: Path) -> None:
     found = measure("run --topo nosuch", tmp_path, repeats=2)
 
     assert 0 < found.median_s <= found.longest_s
-    assert found.said.startswith("ringleaf: topology: unknown name, got 'nosuch'")
+    assert found.said.startswith("ringleaf: topology: unknown topology, got 'nosuch'")
 
 
 def test_what_is_not_refused_is_an_error(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_json_of_a_sweep_has_the_summary_of_each_run(
         (("verify", "ring", "--hierarchy", "x"), "hierarchy: must be a whole number, got 'x'"),
         (
             ("topo", "show", "torus"),
-            "unknown name, got 'torus'; did you mean 'torus3d'? valid: bcube",
+            "unknown topology, got 'torus'; did you mean 'torus3d'? valid: bcube",
         ),
         (("topo", "show", "fattree", "-o", "x.gif"), "file must end in .png"),
         (("plot", "nowhere"), "run directory: no summary.json in it, got 'nowhere'"),

@@ -323,7 +323,7 @@ def test_different_collectives_are_not_compared(tmp_path: Path) -> None:
 def test_unknown_topologies_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError,
-        match=r"unknown name, got 'fatree'; did you mean 'fattree'. valid: bcube, circuits",
+        match=r"unknown topology, got 'fatree'; did you mean 'fattree'. valid: bcube, circuits",
     ):
         run(tmp_path / "run", {"topo": "fatree"})
     with pytest.raises(TopologyError, match="k must be even, got 3; try k=4"):

@@ -20,9 +20,9 @@ def test_a_spec_is_a_name_and_options() -> None:
     [
         ("fattree:k=8", "sizes stand after commas, got 'fattree:k=8'; write fattree,k=8"),
         ("leafspine(leaves=2 hosts=4)", "sizes .* write leafspine,leaves=2,hosts=4"),
-        ("fatree:k=8", "unknown name, got 'fatree:k=8'"),
-        ("fatree", "unknown name, got 'fatree'; did you mean 'fattree'. valid: bcube, "),
-        ("", "topology: unknown name, got ''; valid: bcube, circuits, dcell"),
+        ("fatree:k=8", "unknown topology, got 'fatree:k=8'"),
+        ("fatree", "unknown topology, got 'fatree'; did you mean 'fattree'. valid: bcube, "),
+        ("", "topology: unknown topology, got ''; valid: bcube, circuits, dcell"),
         (
             "fattree,q=4",
             "topology fattree: unknown key, got 'q'; valid: k, edge, core, rate, delay",
@@ -136,7 +136,9 @@ def test_fill_keeps_what_is_given() -> None:
 
 
 def test_a_name_like_a_files_is_taken_for_one_that_is_not_there() -> None:
-    with pytest.raises(ConfigError, match=r"no such file, and no name .* got 'mine\.edgez'; files"):
+    with pytest.raises(
+        ConfigError, match=r"no such file, and no topology of that name, got 'mine\.edgez'; files"
+    ):
         parse("mine.edgez")
     with pytest.raises(ConfigError, match=r"sizes stand after commas, got 'fattree\.k=4'"):
         parse("fattree.k=4")

@@ -62,7 +62,7 @@ def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
     if not options:
         choose("workload", "workload", name, (*PRESETS, *PATTERNS), FILES)
     if options[WORKLOAD] != LLM:
-        folder = Path(name).name.partition(".")[0] if "files" in options else name
+        folder = Path(options.get("files", name)).name.partition(".")[0]
         options["out"] = str(Path("runs") / file_name(folder))
     return {**options, **typed}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 from ringleaf.core.files import (
     ASTRA_WORKLOAD,
@@ -15,7 +17,7 @@ from ringleaf.core.files import (
     kind_of,
 )
 from ringleaf.core.packing import without_packing
-from ringleaf.errors import choose
+from ringleaf.errors import ConfigError, choose
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.llm.presets import PRESETS
 
@@ -30,6 +32,8 @@ FILES = (
 )
 """The files that are workloads, for messages."""
 
+_OF_A_RANK = re.compile(r"(.+)\.\d+(\.(?:et|json)(?:\.\w+)?)", re.ASCII)
+
 
 def kind_of_workload(name: str) -> str | None:
     """Return the kind of workload of a file, by its suffix or contents; None: it is none."""
@@ -42,7 +46,7 @@ def kind_of_workload(name: str) -> str | None:
     kind = kind_of(path) if path else ""
     if kind in (GOAL_TEXT, ASTRA_WORKLOAD, CHAKRA_JSON, CHAKRA_PRINTED):
         return TRACE
-    if _is_prefix(name):
+    if _is_prefix(name) or _traces_in(name):
         return TRACE
     return FLOWS if kind in (HTSIM, NS3_FLOWS) else None
 
@@ -52,6 +56,27 @@ def _is_prefix(name: str) -> bool:
     return name not in NAMES and os.path.isfile(f"{name}.0.et")
 
 
+def _traces_in(name: str) -> list[str]:
+    """Return the patterns of the traces of Chakra that a folder holds."""
+    if name in NAMES or not os.path.isdir(name):
+        return []
+    names = (_OF_A_RANK.fullmatch(file) for file in os.listdir(name))
+    return sorted({str(Path(name, f"{match[1]}.*{match[2]}")) for match in names if match})
+
+
+def _files_of(name: str) -> str:
+    """Return the files that a name stands for; they are a workload."""
+    if _is_prefix(name):
+        return f"{name}.*.et"
+    traces = _traces_in(name)
+    if len(traces) > 1:
+        raise ConfigError(
+            f"workload: must be one trace, got the folder {name!r} with {', '.join(traces)}; name "
+            "one of them"
+        )
+    return traces[0] if traces else name
+
+
 def named(name: str, where: str = "") -> dict[str, str]:
     """Return the options that a workload's name, or its file, stands for.
 
@@ -59,7 +84,7 @@ def named(name: str, where: str = "") -> dict[str, str]:
         ConfigError: If there is no such workload.
     """
     if kind := kind_of_workload(name):
-        return {"workload": kind, "files": f"{name}.*.et" if _is_prefix(name) else name}
+        return {"workload": kind, "files": _files_of(name)}
     choose(f"{where}workload", "workload", name, NAMES, FILES)
     if name in WORKLOADS:
         return {"workload": name}

@@ -30,7 +30,7 @@ ANY = -1
 """The peer of a receive from whichever rank sends."""
 
 
-class CallError(ConfigError, RuntimeError):
+class RefusedCallError(ConfigError, RuntimeError):
     """A call that can't be made; nothing has been sent, and the script may go on.
 
     Scripts that try what a backend can do expect PyTorch's error, which is a RuntimeError.

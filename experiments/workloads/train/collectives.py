@@ -13,7 +13,7 @@ from torch.distributed import ReduceOp
 
 from ringleaf.core.units import format_count
 from ringleaf.experiments.workloads.train import calls
-from ringleaf.experiments.workloads.train.calls import ANY, CallError
+from ringleaf.experiments.workloads.train.calls import ANY, RefusedCallError
 from ringleaf.experiments.workloads.train.handover import GroupCalls, Tensors
 from ringleaf.experiments.workloads.train.works import FabricWork
 
@@ -198,13 +198,13 @@ class Collectives:
         rows = tensor.shape[0] if tensor.dim() else 1
         if not splits:
             if rows % ranks:
-                raise CallError(
+                raise RefusedCallError(
                     f"all_to_all: rows must be a multiple of {format_count(ranks, 'rank')}, got "
                     f"{rows}; give splits"
                 )
             return [tensor.numel() // ranks] * ranks
         if len(splits) != ranks or sum(splits) != rows:
-            raise CallError(
+            raise RefusedCallError(
                 f"all_to_all: splits must be {format_count(ranks, 'number')} that add up to "
                 f"{format_count(rows, 'row')}, got {list(splits)}"
             )
@@ -213,14 +213,14 @@ class Collectives:
     def _same_sizes(self, kind: str, part: torch.Tensor, whole: Tensors) -> None:
         sizes = {each.numel() for each in whole}
         if len(whole) != self.calls.ranks or sizes != {part.numel()}:
-            raise CallError(
+            raise RefusedCallError(
                 f"{kind}: must have {format_count(self.calls.ranks, 'tensor')} of "
                 f"{format_count(part.numel(), 'element')}, got {[each.numel() for each in whole]}"
             )
 
     def _whole_blocks(self, kind: str, whole: torch.Tensor, part: torch.Tensor) -> None:
         if whole.numel() != self.calls.ranks * part.numel():
-            raise CallError(
+            raise RefusedCallError(
                 f"{kind}: the large tensor must be {self.calls.ranks} times the small one, got "
                 f"{whole.numel()} and {format_count(part.numel(), 'element')}"
             )

@@ -10,7 +10,7 @@ import torch
 from torch.distributed import ReduceOp
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.train.calls import CallError, CollectiveCall
+from ringleaf.experiments.workloads.train.calls import CollectiveCall, RefusedCallError
 from ringleaf.experiments.workloads.train.elements import Reduction
 from ringleaf.experiments.workloads.train.layout import buffer_bytes
 from ringleaf.experiments.workloads.train.link import RankConnection
@@ -132,7 +132,7 @@ class GroupCalls:
 def _check(kind: str, tensors: Tensors, dtype: torch.dtype) -> None:
     for each in tensors:
         if each.dtype != dtype or each.device.type != "cpu" or each.layout != torch.strided:
-            raise CallError(
+            raise RefusedCallError(
                 f"{kind}: tensors must be dense, on the CPU and of one type, got "
                 f"{each.dtype} on {each.device}, {each.layout}"
             )
@@ -142,7 +142,7 @@ def _check_reduction(dtype: torch.dtype, name: str) -> None:
     try:
         Reduction(dtype_name(dtype), name)
     except ConfigError as error:
-        raise CallError(str(error)) from None
+        raise RefusedCallError(str(error)) from None
 
 
 def _reduction(op: Any, ranks: int, outputs: Tensors) -> tuple[str, Callable[[], None]]:
@@ -153,7 +153,7 @@ def _reduction(op: Any, ranks: int, outputs: Tensors) -> tuple[str, Callable[[],
         return "sum", _nothing
     name = next((name for each, name in _OPS.items() if op == each), None)
     if name is None:
-        raise CallError(f"reduce: unknown operation, got {op!r}")
+        raise RefusedCallError(f"reduce: unknown operation, got {op!r}")
     if name != AVERAGE:
         return name, _nothing
 

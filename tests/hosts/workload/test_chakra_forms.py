@@ -160,6 +160,27 @@ def test_files_may_be_told_by_their_beginning(tmp_path: Path) -> None:
     assert named(f"{tmp_path}/t") == {"workload": "trace", "files": f"{tmp_path}/t.*.et"}
 
 
+def test_a_folder_is_the_one_trace_that_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two", "none/inner", "gpt13b"):
+        (tmp_path / name).mkdir(parents=True)
+    write_et(tmp_path / "one", ["t.0.et", "t.1.et"])
+    write_et(tmp_path / "two", ["t.0.et", "u.0.et"])
+    write_et(tmp_path / "gpt13b", ["t.0.et"])
+
+    for typed in (f"{tmp_path}/one", f"{tmp_path}/one/"):
+        assert named(typed) == {"workload": "trace", "files": f"{tmp_path}/one/t.*.et"}
+    with pytest.raises(
+        ConfigError, match=r"one trace, got the folder .* with .*t\.\*\.et, .*u\.\*"
+    ):
+        named(f"{tmp_path}/two")
+    with pytest.raises(ConfigError, match=r"can't be the workload, got the folder '.*none'"):
+        named(f"{tmp_path}/none")
+    monkeypatch.chdir(tmp_path)
+    assert named("gpt13b") == {"workload": "llm", "preset": "gpt13b"}, "a name counts first"
+
+
 def test_a_pattern_without_quotes_is_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
