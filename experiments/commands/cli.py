@@ -21,7 +21,7 @@ from ringleaf.core.installed import may_have_points
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands import usage
 from ringleaf.experiments.runs.console import FAILURE, USAGE, complain, guard, report, say
-from ringleaf.experiments.spec.renamed import RENAMED
+from ringleaf.experiments.spec.renamed import other_name
 
 COMMANDS = {
     "run": "commands.run",
@@ -114,16 +114,17 @@ def _usage_complaint(error: Any, typed: str) -> str:
     command = error.ctx.command_path if error.ctx else typed  # no context: an option has no value
     where = command.partition(" ")[2].removeprefix("-m ") or "command line"
     old = getattr(error, "option_name", "")  # of one that there is not
-    new = RENAMED.get(old.removeprefix("--"))
-    if new and any(f"--{new}" in each.opts for each in error.ctx.command.params):
-        return f"{where}: {old} is called --{new} since 0.2.0, got {old}"
+    params = error.ctx.command.params if error.ctx else ()
+    valid = [name.removeprefix("--") for each in params for name in each.opts]
+    new, when = other_name(old.removeprefix("--"), valid)
+    if new:
+        return f"{where}: {old} is called --{new} {when}, got {old}"
     wrong = error.format_message().rstrip(".").replace("\n", " ")
     wrong = f"{wrong[:1].lower()}{wrong[1:]}{_got(error)}"
     more = re.search(r"extra argument\S* \((\S+)", wrong)
     if more and os.path.exists(more[1].rstrip(")")):
         wrong += "; a pattern with * must be in quotes, or the shell makes many names of it"
-    params = error.ctx.command.params if error.ctx and wrong.startswith("no such option") else ()
-    if any(each.nargs < 0 and each.name == "script" for each in params):
+    if old and any(each.nargs < 0 and each.name == "script" for each in params):
         wrong += "; the script's own options come behind --"
     return f"{where}: {wrong}; {command} --help shows what it takes"
 

@@ -6,10 +6,14 @@ import sys
 from collections.abc import Sequence
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.spec.renamed import other_name
 
 
 def complaint(where: str, name: str, valid: Sequence[str]) -> str:
     """Return the complaint about a name, "" if it is valid."""
+    new, when = other_name(name.lower(), [each.lower() for each in valid])
+    if new:
+        return f"{where}: {name} is called {new.upper()} {when}, got {name!r}"
     try:
         choose(where, "name", name, valid)
     except ConfigError as error:

@@ -157,7 +157,7 @@ def test_stepping_takes_a_collective_and_its_options() -> None:
     [
         (("exp", "topo=torus2d"), "make exp: unknown name, got 'topo'; did you mean 'TOPO'[?]"),
         (("exp", "TPOO=torus2d"), "make exp: unknown name, got 'TPOO'; did you mean 'TOPO'[?]"),
-        (("-n", "exp", "RANKS=4"), "make exp: unknown name, got 'RANKS'"),
+        (("-n", "exp", "RANKS=4"), "make exp: RANKS is called HOSTS here, got 'RANKS'"),
         (("topo", "HOSTS=4"), "make topo: unknown name, got 'HOSTS'; valid: OUT, TOPO, PYTHON"),
         (("lint", "TOPO=torus2d"), "make lint: unknown name, got 'TOPO'"),
         (("SIZE=4M",), "make help: unknown name, got 'SIZE'"),
