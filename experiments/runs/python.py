@@ -325,11 +325,17 @@ def _names_of(option: str, members: Sequence[Any]) -> list[str]:
 def _plain(name: str, value: Any) -> Any:
     """Return an option's value, as a list if it has several: an array, a range, a generator.
 
+    Types of elements, as NumPy and PyTorch have them, are known by their names.
+
     Raises:
         ConfigError: If it is a set, whose order is another in each process.
     """
     if isinstance(value, Set):
         raise ConfigError(f"{name}: a set has no order, got {value!r:.80}; make it a list")
+    if isinstance(value, type):  # such as numpy.float32
+        return value.__name__
+    if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
+        return str(value).removeprefix("torch.")
     if hasattr(value, "tolist"):  # of NumPy, pandas, PyTorch
         return value.tolist()
     several = isinstance(value, Iterable) and not isinstance(value, str | Mapping)

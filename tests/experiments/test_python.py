@@ -151,6 +151,15 @@ def test_runs_and_figures_keep_what_they_need() -> None:
     assert figure._repr_png_().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.dtype("int32"), torch.int32])
+def test_types_of_elements_may_be_numpys_or_pytorchs(dtype: Any) -> None:
+    result = ringleaf.run(topo=RACK, algo="ring", size=1024, dtype=dtype)
+    assert result.rows[-1].dtype == "int32"
+    with pytest.raises(ConfigError, match="dtype: unknown element type, got 'float64'"):
+        ringleaf.run(topo=RACK, algo="ring", size=1024, dtype=np.float64)
+
+
+
 def test_several_values_may_be_in_an_array_a_range_or_a_generator() -> None:
     options: dict[str, Any] = {"topo": RACK, "algo": np.array(["ring", "tree"])}
     for sizes in (2 ** np.arange(10, 12), range(1024, 2049, 1024), (1024 << n for n in range(2))):
