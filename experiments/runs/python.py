@@ -297,6 +297,11 @@ def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
                 named[name] = named[name][0]
         else:
             named[name] = _plain(name, value)
+            if name == "data" and not _are_texts(named[name]):
+                raise ConfigError(
+                    f"data: must say which values are drawn, got {value!r:.80}; give your own by "
+                    "tensors="
+                )
     graphs = options.get("topo")
     for name in ("rate", "delay") if isinstance(graphs, nx.Graph) else ():
         if name in named:
@@ -340,6 +345,10 @@ def _plain(name: str, value: Any) -> Any:
         return value.tolist()
     several = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
     return [_plain(name, each) for each in value] if several else value
+
+
+def _are_texts(value: Any) -> bool:
+    return all(isinstance(each, str) for each in (value if isinstance(value, list) else [value]))
 
 
 def _name_of(member: Any) -> str:

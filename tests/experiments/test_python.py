@@ -159,7 +159,6 @@ def test_types_of_elements_may_be_numpys_or_pytorchs(dtype: Any) -> None:
         ringleaf.run(topo=RACK, algo="ring", size=1024, dtype=np.float64)
 
 
-
 def test_several_values_may_be_in_an_array_a_range_or_a_generator() -> None:
     options: dict[str, Any] = {"topo": RACK, "algo": np.array(["ring", "tree"])}
     for sizes in (2 ** np.arange(10, 12), range(1024, 2049, 1024), (1024 << n for n in range(2))):
@@ -173,6 +172,11 @@ def test_several_values_may_be_in_an_array_a_range_or_a_generator() -> None:
     assert (
         len(ringleaf.sweep(**options, size=np.int64(1024), loss=np.linspace(0, 0.5, 2)).runs) == 2
     )
+
+
+def test_tensors_that_are_given_as_data_are_told_the_right_option() -> None:
+    with pytest.raises(ConfigError, match=r"data: must say which .*; give your own by tensors="):
+        ringleaf.run(topo=RACK, algo="ring", data=[torch.ones(4)] * 3)
 
 
 def test_results_may_be_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
