@@ -177,7 +177,7 @@ def test_yaml_is_read_as_if_typed(tmp_path: Path) -> None:
         ("topo: [\n", r"spec .*: not YAML: "),
         (
             "topology: fattree\n",
-            r"spec .*: unknown option, got 'topology'; did you mean 'topo'. valid: topo, ",
+            r"spec .*: topology is called topo here, got 'topology'",
         ),
     ],
 )

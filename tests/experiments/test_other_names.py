@@ -47,4 +47,4 @@ def test_names_in_files_are_told_ours(name: str, valid: list[str], message: str)
 def test_an_option_s_own_name_counts_first() -> None:
     for name in ("hosts", "ranks"):
         choose_option("spec", name, ["hosts", "ranks"])
-    assert other_name("nodes", ["size"]) == ("", "")
+    assert other_name("nodes", ["size"]) == other_name("order", ["size"]) == ("", "")

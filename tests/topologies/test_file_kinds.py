@@ -48,7 +48,7 @@ def test_an_existing_file_is_never_taken_for_a_name(
     assert is_file("hpn")
     with pytest.raises(RingleafError, match="topology hpn: neither the text nor the ending"):
         parse("hpn")
-    with pytest.raises(RingleafError, match="unknown name, got 'hpm'"):
+    with pytest.raises(RingleafError, match="unknown topology, got 'hpm'"):
         parse("hpm")
 
 
