@@ -53,6 +53,8 @@ def compare_command(
     ringleaf compare main . -- --topo fattree --algo ring --size 1M
     """
     share = parse_fraction(threshold, "threshold")
+    if options and _is_run(before) and _is_run(after) and NOW not in (before, after):
+        raise ConfigError(f"compare: only commits run with options, got {' '.join(options)!r:.80}")
     with tempfile.TemporaryDirectory(prefix="ringleaf-compare-") as name:
         (first, was), (second, now) = (
             _results(each, options or [], Path(name) / str(number))
@@ -72,12 +74,20 @@ def compare_command(
         raise typer.Exit(FAILURE)
 
 
+def _folder(named: str) -> Path:
+    """Return a folder, or that of a file with its rows."""
+    path = Path(named)
+    return path.parent if path.name in FILES and os.path.isfile(path) else path
+
+
+def _is_run(named: str) -> bool:
+    return any(os.path.isfile(_folder(named) / file) for file in FILES)
+
+
 def _results(named: str, options: Sequence[str], work: Path) -> tuple[Path, str]:
     """Return a folder with results, and what they are of: a run directory, or a revision."""
-    folder = Path(named)
-    is_run = any(os.path.isfile(folder / file) for file in FILES)
-    if is_run and not (options and named == NOW):
-        return folder, named
+    if _is_run(named) and not (options and named == NOW):
+        return _folder(named), named
     revision = find_revision(named)
     if not options:
         raise ConfigError(

@@ -213,6 +213,12 @@ def test_the_command_compares_a_run_with_itself(tmp_path: Path) -> None:
     assert run(b, a)[0] == 0
     assert run(b, a, "--both-ways")[0] == 1
     assert run(a, b, "--threshold", "99.9%")[0] == 1
+    assert (
+        run(f"{a}/results.csv", b)[1] == f"# before: {a}/results.csv" + run(a, b)[1][len(a) + 10 :]
+    )
+    code, text = run(a, b, "c")
+    assert code == 2
+    assert "only commits run with options, got 'c'" in text
     code, text = run(a, str(tmp_path / "none"))
     assert code == 2
     assert "no sweep.csv or results.csv there" in text
