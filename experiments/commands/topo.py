@@ -26,12 +26,15 @@ class TopoSpec(NetworkSpec):
 
 OPTIONS = options_of(TopoSpec)
 
+Topology = Annotated[str | None, typer.Argument(metavar="TOPOLOGY", help=OPTIONS["topo"].help)]
+"""The same as `--topo`, by its place."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    shown = {"hosts": OPTIONS["hosts"]}
+    shown = {name: OPTIONS[name] for name in ("topo", "hosts")}
     below = typer.Typer(help="List, show or export topologies.")
-    below.command("list")(guard(with_options(topo_list_command, shown)))
+    below.command("list")(guard(with_options(topo_list_command, {"hosts": OPTIONS["hosts"]})))
     below.command("show")(guard(with_options(topo_show_command, shown)))
     below.command("export")(guard(with_options(topo_export_command, OPTIONS)))
     app.add_typer(below, name="topo")
@@ -61,14 +64,14 @@ def topo_list_command(typed: Mapping[str, str], debug: Debug = False) -> None:
 
 def topo_show_command(
     typed: Mapping[str, str],
-    topo: Annotated[str, typer.Argument(help=OPTIONS["topo"].help)],
+    named: Topology = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="PNG, SVG or PDF file for the drawing.")
     ] = None,
     debug: Debug = False,
 ) -> None:
     """Draw a topology, on the terminal or to a file."""
-    spec = TopoSpec.read({"topo": topo, **typed})
+    spec = TopoSpec.read(_with_name(typed, named))
     from ringleaf.experiments.setup.network import make_graph
     from ringleaf.topologies.registry import notes
     from ringleaf.topologies.terminal import terminal
@@ -86,8 +89,18 @@ def topo_show_command(
         say(str(out))
 
 
+def _with_name(typed: Mapping[str, str], named: str | None) -> Mapping[str, str]:
+    """Return typed options with the topology that was named by its place, if one was."""
+    if named is None:
+        return typed
+    if "topo" in typed:
+        raise ConfigError(f"topo: must be one topology, got {named!r} and {typed['topo']!r}")
+    return {"topo": named, **typed}
+
+
 def topo_export_command(
     typed: Mapping[str, str],
+    named: Topology = None,
     name: Annotated[
         str,
         typer.Option("--format", help="Format, like edgelist, graphml or nccl; default: by --out."),
@@ -98,7 +111,7 @@ def topo_export_command(
     debug: Debug = False,
 ) -> None:
     """Write a topology to a file that --topo takes, so that you can change it."""
-    spec = TopoSpec.read(typed)
+    spec = TopoSpec.read(_with_name(typed, named))
     form = choose_format(name, out)
     from ringleaf.experiments.setup.network import make_graph
     from ringleaf.topologies.files.export import rows_of

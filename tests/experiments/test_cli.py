@@ -373,7 +373,7 @@ def test_shells_complete_commands_and_options() -> None:
         (["topo", "--order", "x"], "ringleaf: topo: no such option: --order"),
         (["run", "--algo"], "ringleaf: run: option '--algo' requires an argument"),
         (["run", "a", "b"], "ringleaf: run: got unexpected extra argument"),
-        (["topo", "show"], "ringleaf: topo show: missing argument"),
+        (["verify"], "ringleaf: verify: missing argument"),
         (["verify", "ring", "--ranks", "x"], "ringleaf: verify: invalid value for '--ranks'"),
         (["--nope"], "ringleaf: command line: no such option: --nope"),
         (["rnu"], "ringleaf: command line: unknown command, got 'rnu'"),

@@ -44,7 +44,7 @@ USES = {
     "nic guo": "nic guo",
     "nic fcsn": "nic fcsn",
     "plot": "plot nowhere",
-    "topo show": "topo show fattree",
+    "topo show": "topo show",
     "topo list": "topo list",
     "topo export": "topo export",
     "workload run": "workload run incast",
@@ -137,9 +137,21 @@ def test_a_topology_that_is_an_argument_is_refused_in_the_same_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     expected = complaint("run", "topo", WRONG["topo"], capsys)
-    for command in ("topo show", "net"):
+    for command in ("topo show", "topo export", "net"):
         assert cli.perform([*command.split(), WRONG["topo"]]) == 2
         assert capsys.readouterr().err == expected
+
+
+def test_a_topology_is_named_by_its_place_or_by_its_option(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = []
+    for words in ("bcube,n=2", "--topo bcube,n=2"):
+        assert cli.perform(["topo", "export", "--format", "edgelist", *words.split()]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] != ""
+    assert cli.perform(["topo", "show", "bcube", "--topo", "fattree"]) == 2
+    assert "topo: must be one topology, got 'bcube' and 'fattree'" in capsys.readouterr().err
 
 
 def test_a_model_takes_what_it_lists_with_defaults_of_its_own() -> None:
