@@ -12,6 +12,7 @@ import typer
 
 from ringleaf.core.units import parse_fraction
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.experiments.records.folder import folder_of
 from ringleaf.experiments.runs.compare import (
     FILES,
     changed_options,
@@ -74,20 +75,15 @@ def compare_command(
         raise typer.Exit(FAILURE)
 
 
-def _folder(named: str) -> Path:
-    """Return a folder, or that of a file with its rows."""
-    path = Path(named)
-    return path.parent if path.name in FILES and os.path.isfile(path) else path
-
-
 def _is_run(named: str) -> bool:
-    return any(os.path.isfile(_folder(named) / file) for file in FILES)
+    folder = folder_of(Path(named))
+    return any(os.path.isfile(folder / file) for file in FILES)
 
 
 def _results(named: str, options: Sequence[str], work: Path) -> tuple[Path, str]:
     """Return a folder with results, and what they are of: a run directory, or a revision."""
     if _is_run(named) and not (options and named == NOW):
-        return _folder(named), named
+        return folder_of(Path(named)), named
     revision = find_revision(named)
     if not options:
         raise ConfigError(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ringleaf.experiments.figures.sheet import in_column
-from ringleaf.experiments.records.folder import REPORT, check_written, claim
+from ringleaf.experiments.records.folder import REPORT, check_written, claim, folder_of
 from ringleaf.experiments.records.lock import Lock
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.spec.network import NetworkSpec
@@ -30,6 +30,7 @@ def plot_command(
 ) -> None:
     """Draw figures and report of a run or a sweep again, from its files."""
     inches = NetworkSpec.read(typed).column
+    folder = folder_of(folder)
     check_written(folder)
     with Lock(folder, say):
         claim(folder, [REPORT])

@@ -21,6 +21,7 @@ from ringleaf.experiments.records.lock import Lock, check_free
 
 FILES = "files.txt"
 ROWS = "results.csv"
+SWEPT_ROWS = "sweep.csv"
 REPORT = "report.html"
 
 PLAN = "sweep.json"
@@ -73,6 +74,12 @@ def check_out(path: Path) -> None:
         raise ConfigError(
             f"out: no room on its disk, got {str(path)!r}; free some, or name another"
         )
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder of a run or a sweep, which may be named by its rows or its report."""
+    names = (ROWS, SWEPT_ROWS, REPORT, SUMMARY, PLAN)
+    return path.parent if path.name in names and os.path.isfile(path) else path
 
 
 def check_written(path: Path) -> None:

@@ -17,11 +17,12 @@ from typing import Any
 from ringleaf.core.units import PS_PER_US, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.config import read_json
+from ringleaf.experiments.records.folder import ROWS, SWEPT_ROWS
 from ringleaf.experiments.runs.kind import Measure
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.spec.renamed import RENAMED
 
-FILES = ("sweep.csv", "results.csv")
+FILES = (SWEPT_ROWS, ROWS)
 
 Key = tuple[str, ...]
 

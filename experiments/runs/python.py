@@ -36,8 +36,8 @@ from ringleaf.core.tensors import Array
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.config import read_json, read_summary
-from ringleaf.experiments.records.folder import PLAN, REPORT, ROWS, SUMMARY
-from ringleaf.experiments.runs import session, sweep_files
+from ringleaf.experiments.records.folder import PLAN, REPORT, ROWS, SUMMARY, SWEPT_ROWS, folder_of
+from ringleaf.experiments.runs import session
 from ringleaf.experiments.runs import sweep as sweeps
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.drawer import Drawer
@@ -134,7 +134,7 @@ class Result:
             raise ConfigError(
                 "frame: needs pandas, got none installed; pip install 'ringleaf[notebooks]'"
             ) from error
-        return pd.read_csv(self.folder / (sweep_files.FILE if self.is_sweep else ROWS))
+        return pd.read_csv(self.folder / (SWEPT_ROWS if self.is_sweep else ROWS))
 
     @property
     def figures(self) -> list[str]:
@@ -272,7 +272,7 @@ def load(folder: str | Path) -> Result:
     Raises:
         ConfigError: If the folder has no results.
     """
-    result = Result(Path(in_home(str(folder))))
+    result = Result(folder_of(Path(in_home(str(folder)))))
     if not result.is_sweep:
         read_summary(result.folder)
     return result

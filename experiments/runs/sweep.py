@@ -29,6 +29,7 @@ from ringleaf.experiments.records.folder import (
     FILES,
     PLAN,
     REPORT,
+    SWEPT_ROWS,
     RunFolder,
     check_out,
     check_own,
@@ -40,11 +41,11 @@ from ringleaf.experiments.runs.progress import Progress, progress
 from ringleaf.experiments.runs.request import RunRequest, resolve
 from ringleaf.experiments.runs.session import Emit
 from ringleaf.experiments.runs.spec_file import Case, swept
-from ringleaf.experiments.runs.sweep_files import FILE, columns_of, draw, rows_of, write
+from ringleaf.experiments.runs.sweep_files import columns_of, draw, rows_of, write
 from ringleaf.experiments.runs.workers import ALONE, RunProcesses, run_all
 from ringleaf.experiments.spec.options import folder_name
 
-ALL = (PLAN, FILE, REPORT)
+ALL = (PLAN, SWEPT_ROWS, REPORT)
 
 
 def run(
@@ -119,10 +120,10 @@ def _run(
             for count, place in enumerate(done, len(kept) + 1):
                 rows[place] = rows_of(cases[place], columns)
                 folder.count(count, len(cases))
-                write(out / FILE, chain.from_iterable(rows.values()))
+                write(out / SWEPT_ROWS, chain.from_iterable(rows.values()))
     lines = list(chain.from_iterable(rows.values()))
-    write(out / FILE, lines)
-    emit(f"# sweep: {out / FILE}")
+    write(out / SWEPT_ROWS, lines)
+    emit(f"# sweep: {out / SWEPT_ROWS}")
     if lines:
         with in_column_of(first):
             is_wanted = resolve(first).spec.figures

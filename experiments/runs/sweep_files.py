@@ -16,8 +16,6 @@ from ringleaf.experiments.runs.kind import SweepFigure
 from ringleaf.experiments.runs.request import kind_of, options_for
 from ringleaf.experiments.runs.spec_file import Case
 
-FILE = "sweep.csv"
-
 
 def rows_of(case: Case, names: Sequence[str]) -> list[dict[str, object]]:
     """Return the rows of a finished run, each after the options by which runs differ.

@@ -185,7 +185,8 @@ def test_results_may_be_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.M
     options: dict[str, Any] = {"topo": RACK, "algo": "ring", "size": "1K"}
     assert ringleaf.run(**options, out="~/run").folder == tmp_path / "run"
     ringleaf.sweep(**options, seed=[1, 2], out="~/runs")
-    assert [len(ringleaf.load(name).rows) for name in ("~/run", "~/runs")] == [1, 2]
+    names = ("~/run", "~/run/results.csv", "~/runs", "~/runs/sweep.csv")
+    assert [len(ringleaf.load(name).rows) for name in names] == [1, 1, 2, 2]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "runs"]
 
 

@@ -15,7 +15,6 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.records import config
 from ringleaf.experiments.runs import session, sweep
-from ringleaf.experiments.runs import sweep_files as swept_files
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.runs.spec_file import read_cases, swept
 from ringleaf.experiments.workloads.collective import sparse_figure
@@ -91,7 +90,7 @@ def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert sweep.run(cases, name="sparse", emit=lines.append)
 
-    with (tmp_path / swept_files.FILE).open() as file:
+    with (tmp_path / "sweep.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 10
     assert {row["clock"] for row in rows} == {"simulated"}
@@ -153,7 +152,7 @@ def test_cases_with_many_jobs_have_folders_of_short_names(tmp_path: Path) -> Non
     assert len(folders) == 3
     assert sum(name.startswith("mtu=256-jobs=") for name in folders) == 1
     assert all(len(name.encode()) < 255 for name in folders)
-    with (tmp_path / "runs" / swept_files.FILE).open() as file:
+    with (tmp_path / "runs" / "sweep.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 3 * 4
 
 
@@ -205,7 +204,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, runs: list[st
 
     assert runs == ["size=1K", "interrupted", "size=2K", "size=4K"]
     assert "# size=1K: finished before, and kept" in lines
-    with (tmp_path / swept_files.FILE).open() as file:
+    with (tmp_path / "sweep.csv").open() as file:
         assert [row["size"] for row in csv.DictReader(file)] == ["1K", "2K", "4K"]
 
     sweep.run(cases, name="x", emit=lambda _: None)  # all was finished: all is done anew

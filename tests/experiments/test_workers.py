@@ -15,7 +15,6 @@ from distributed.security import Security
 
 from ringleaf.errors import BackendError, ConfigError, TopologyError
 from ringleaf.experiments.runs import pool, sweep
-from ringleaf.experiments.runs import sweep_files as swept_files
 from ringleaf.experiments.runs.isolated_run import Leavings
 from ringleaf.experiments.runs.machines import DaskScheduler
 from ringleaf.experiments.runs.pool import Pool, PoolWorker, run_here
@@ -105,7 +104,7 @@ def test_a_worker_that_is_killed_loses_nothing(
     places = [line for line in said if line.startswith("# size=")]
     assert sorted(places) == sorted(f"# size={case['size']}" for case in CASES)
     assert apart == alone
-    with (tmp_path / "x" / swept_files.FILE).open() as file:
+    with (tmp_path / "x" / "sweep.csv").open() as file:
         rows = [(row["size"], row["algo"]) for row in csv.DictReader(file)]
     assert rows == [(case["size"], algo) for case in CASES for algo in ("ring", "switchml")]
 
