@@ -124,7 +124,8 @@ def _usage_complaint(error: Any, typed: str) -> str:
     more = re.search(r"extra argument\S* \((\S+)", wrong)
     if more and os.path.exists(more[1].rstrip(")")):
         wrong += "; a pattern with * must be in quotes, or the shell makes many names of it"
-    if old and any(each.nargs < 0 and each.name == "script" for each in params):
+    takes_script = any(each.nargs < 0 and each.name == "script" for each in params)
+    if takes_script and wrong.startswith("no such option"):
         wrong += "; the script's own options come behind --"
     return f"{where}: {wrong}; {command} --help shows what it takes"
 

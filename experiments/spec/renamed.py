@@ -9,15 +9,17 @@ from ringleaf.errors import ConfigError, choose
 RENAMED = {"order": "scheduler", "scheduler": "discipline"}
 """New names by old ones. Ports have a queueing discipline; jobs have a flow scheduler."""
 
+_PARTIES = "nodes workers gpus npus world_size nproc nproc_per_node np num_nodes num_ranks"
+
 _ELSEWHERE = {
     "algo": "algorithm algorithms collective collectives",
     "delay": "latency link_latency link_delay propagation_delay",
-    "hosts": "ranks nodes workers gpus npus world_size nproc np num_nodes num_ranks num_hosts",
+    "hosts": f"ranks {_PARTIES}",
     "loss": "packet_loss loss_rate drop_rate drop",
     "net": "network backend simulator",
     "out": "output output_dir out_dir outdir",
     "queue": "buffer buffer_size queue_size",
-    "ranks": "hosts nodes workers gpus npus world_size nproc np nproc_per_node num_ranks",
+    "ranks": f"hosts {_PARTIES}",
     "rate": "bandwidth link_rate link_bandwidth link_speed speed",
     "size": "sizes message_size msg_size data_size bytes",
     "topo": "topology",

@@ -18,7 +18,7 @@ from ringleaf.experiments.spec.renamed import choose_option, other_name
         ("run --packet-loss 1%", "run: --packet-loss is called --loss here, got --packet-loss"),
         ("step ring --hosts 4", "step: --hosts is called --ranks here, got --hosts"),
         ("train x.py --nproc_per_node 2", "train: --nproc_per_node is called --ranks here"),
-        ("train x.py --hosts", "train: option '--hosts' requires an argument"),
+        ("train x.py --hosts", "train: option '--hosts' requires an argument; ringleaf train"),
         ("run --hostz 4", "run: no such option: --hostz"),
         ("topo show --latency 1us", "topo show: no such option: --latency"),
     ],

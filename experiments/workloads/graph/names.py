@@ -58,21 +58,21 @@ def _is_prefix(name: str) -> bool:
 
 def _traces_in(name: str) -> list[str]:
     """Return the patterns of the traces of Chakra that a folder holds."""
-    if name in NAMES or not os.path.isdir(name):
+    if name in NAMES or not os.path.isdir(name) or not os.access(name, os.R_OK):
         return []
     names = (_OF_A_RANK.fullmatch(file) for file in os.listdir(name))
     return sorted({str(Path(name, f"{match[1]}.*{match[2]}")) for match in names if match})
 
 
-def _files_of(name: str) -> str:
+def _files_of(name: str, where: str) -> str:
     """Return the files that a name stands for; they are a workload."""
     if _is_prefix(name):
         return f"{name}.*.et"
     traces = _traces_in(name)
     if len(traces) > 1:
         raise ConfigError(
-            f"workload: must be one trace, got the folder {name!r} with {', '.join(traces)}; name "
-            "one of them"
+            f"{where}workload: must be one trace, got the folder {name!r} with "
+            f"{', '.join(traces)}; name one of them"
         )
     return traces[0] if traces else name
 
@@ -84,7 +84,7 @@ def named(name: str, where: str = "") -> dict[str, str]:
         ConfigError: If there is no such workload.
     """
     if kind := kind_of_workload(name):
-        return {"workload": kind, "files": _files_of(name)}
+        return {"workload": kind, "files": _files_of(name, where)}
     choose(f"{where}workload", "workload", name, NAMES, FILES)
     if name in WORKLOADS:
         return {"workload": name}
