@@ -18,7 +18,7 @@ from ringleaf.core.marking import NEVER, Marking
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
 from ringleaf.switches.p4runtime.table_rows import Call, Item, TableRows, entities_of
-from ringleaf.topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
+from ringleaf.topologies.addresses import PREFIX_BITS, has_own, ipv4, mac, subnet
 from ringleaf.topologies.arrays import SwitchArrays
 from ringleaf.topologies.detours import Pair, turns
 from ringleaf.topologies.graph import index, link, neighbors, port
@@ -61,8 +61,9 @@ def forwarding_rows(
 ) -> dict[str, list[Item]]:
     """Return the items to write to each switch, the entities of most as rows (`TableRows`).
 
-    The hosts of another switch share one route, to their prefix, if it is the same for all. The
-    route to a host that a detour leads to is a group, so that the table `detours` is looked up.
+    The hosts of another switch share one route, to their prefix, if it is the same for all, and
+    they have no addresses of their own. The route to a host that a detour leads to is a group, so
+    that the table `detours` is looked up.
 
     Args:
         graph: A topology.
@@ -241,6 +242,7 @@ class _Places:
         order: (hosts,) ranks, leaf by leaf.
         leaf: (hosts,) the leaf of each rank.
         first: (leaves,) the place in `order` of each leaf's first host.
+        has_prefixes: Whether the hosts of a leaf share its prefix.
     """
 
     address: Fields
@@ -248,6 +250,7 @@ class _Places:
     order: Words
     leaf: Words
     first: Words
+    has_prefixes: bool
 
     @classmethod
     def of(cls, graph: nx.Graph[str], arrays: SwitchArrays) -> _Places:
@@ -260,6 +263,7 @@ class _Places:
             order,
             arrays.leaf,
             np.cumsum(counts) - counts,
+            not has_own(graph),
         )
 
 
@@ -343,7 +347,7 @@ def _remote(
     leaf, sets = places.leaf[ranks], port_sets.of_host[ranks]
     starts = np.flatnonzero(np.diff(leaf, prepend=-1))  # of each leaf's hosts in `ranks`
     shared = np.zeros(len(places.subnet), bool)
-    if len(starts):
+    if len(starts) and places.has_prefixes:
         least, most = np.minimum.reduceat(sets, starts), np.maximum.reduceat(sets, starts)
         shared[leaf[starts]] = least == most
     prefixes = starts[shared[leaf[starts]]]

@@ -3,8 +3,9 @@
 A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0, s1, ...`.
 
 - Node attributes: `role` (Role), `label` (its name in a drawing or file), `pos` (x, y, for
-  drawing; `placed` finds places where a file has none) and, for switches, `tier` (0 next to
-  hosts) and perhaps `kind` (the name of its kind, if `label` does not begin with it).
+  drawing; `placed` finds places where a file has none), for switches, `tier` (0 next to
+  hosts) and perhaps `kind` (the name of its kind, if `label` does not begin with it), and for
+  hosts of a file that has some, `ipv4` and `mac` (numbers, in place of those of `addresses`).
 - Edge attributes: `link` (Link, of both directions) and `ports` (node name -> its port, from 1;
   a host's is 1); if the directions differ, `back` (node name -> Link, by which that node sends).
 - Graph attributes: `name` (a spec that builds it again, with the rates and delays
@@ -163,8 +164,16 @@ def join_server(graph: nx.Graph[str], host: str, alone_bps: int, inner: Link | N
         edge["back"] = {switch: Link(in_bps, LOCAL_DELAY_PS)}
 
 
-def connect(graph: nx.Graph[str], a: str, b: str, link: Link, *, back: Link | None = None) -> None:
-    """Join two nodes by the next free port of each.
+def connect(
+    graph: nx.Graph[str],
+    a: str,
+    b: str,
+    link: Link,
+    *,
+    back: Link | None = None,
+    ports: tuple[int | None, int | None] = (None, None),
+) -> None:
+    """Join two nodes.
 
     Args:
         graph: A topology.
@@ -172,6 +181,7 @@ def connect(graph: nx.Graph[str], a: str, b: str, link: Link, *, back: Link | No
         b: Another one.
         link: The link, both ways unless there is `back`.
         back: The direction from `b` to `a`.
+        ports: The port of each; None: the next one.
 
     Raises:
         TopologyError: If they are joined already, or either is missing.
@@ -181,7 +191,10 @@ def connect(graph: nx.Graph[str], a: str, b: str, link: Link, *, back: Link | No
             raise TopologyError(f"{graph.name}: no such node, got {node!r}")
     if graph.has_edge(a, b):
         raise TopologyError(f"{graph.name}: {a} and {b} are joined already")
-    graph.add_edge(a, b, link=link, ports={node: graph.degree[node] + 1 for node in (a, b)})
+    numbers = {
+        node: number or graph.degree[node] + 1 for node, number in zip((a, b), ports, strict=True)
+    }
+    graph.add_edge(a, b, link=link, ports=numbers)
     if back is not None and back != link:
         graph.edges[a, b]["back"] = {b: back}
 

@@ -13,10 +13,11 @@ from mininet.topo import Topo
 
 from ringleaf.errors import BackendError
 from ringleaf.networks.mininet.links import MTU_BYTES, VethLink, run
-from ringleaf.topologies.addresses import format_ipv4, format_mac, ipv4, mac
+from ringleaf.topologies.addresses import common_bits, format_ipv4, format_mac, ipv4, mac
 from ringleaf.topologies.graph import hosts, link, switches
 
-PREFIX_BITS = 8  # all hosts are neighbours, as nothing but P4 routes
+PREFIX_BITS = 8
+"""All hosts are neighbours, as nothing but P4 routes; they may have addresses of their own."""
 
 Namer = Callable[[str, int], str | None]
 
@@ -121,9 +122,10 @@ class GraphTopo(Topo):
         graph = self._graph
         addresses = {host: format_ipv4(ipv4(graph, host)) for host in hosts(graph)}
         macs = {host: format_mac(mac(graph, host, 1)) for host in hosts(graph)}
+        bits = min(PREFIX_BITS, common_bits([ipv4(graph, host) for host in addresses]))
         for host, address in addresses.items():
             others = {addresses[other]: macs[other] for other in addresses if other != host}
-            self.addHost(host, cls=P4Host, ip=f"{address}/{PREFIX_BITS}", neighbours=others)
+            self.addHost(host, cls=P4Host, ip=f"{address}/{bits}", neighbours=others)
 
     def _add_link(
         self,

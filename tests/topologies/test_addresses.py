@@ -4,7 +4,15 @@ import networkx as nx
 import pytest
 
 from ringleaf.errors import TopologyError
-from ringleaf.topologies.addresses import PREFIX_BITS, format_ipv4, format_mac, ipv4, mac, subnet
+from ringleaf.topologies.addresses import (
+    PREFIX_BITS,
+    common_bits,
+    format_ipv4,
+    format_mac,
+    ipv4,
+    mac,
+    subnet,
+)
 from ringleaf.topologies.graph import Link, Role, attachment, connect, hosts, neighbors, new_graph
 from ringleaf.topologies.registry import build
 
@@ -34,6 +42,12 @@ def test_hosts_of_a_switch_share_its_prefix() -> None:
             attachment(graph, host)
         )
     assert len({subnet(f"s{i}") for i in range(1000)}) == 1000
+
+
+def test_bits_that_addresses_have_in_common() -> None:
+    assert common_bits([0x0A000101, 0x0A000102]) == 30
+    assert common_bits([0x0A000101, 0xC0A80303, 0x0A000102]) == 0
+    assert common_bits([0x0A000101]) == 32
 
 
 def test_every_port_has_a_local_unicast_mac_of_its_own() -> None:

@@ -26,15 +26,23 @@ HOSTS, RATE_UNIT, DELAY_UNIT = READING = ("hosts", "rate_unit", "delay_unit")
 """Attributes of a file that say how it is read; its name may have them, too: `a.gml,hosts=each`."""
 
 OF_FILE = ("hierarchy", "routing", "shape", "layout", "machine", *READING)
-OF_NODE = ("role", "rank", "tier", "label", "kind", "x", "y", "inner_rate", "inner_delay")
+IPV4, MAC = ADDRESSES = ("ipv4", "mac")
+"""Attributes of hosts that have addresses of their own."""
+OF_NODE = (
+    *("role", "rank", "tier", "label", "kind", "x", "y", "inner_rate", "inner_delay"),
+    *ADDRESSES,
+)
 _OF_WAY = ("rate", "delay", "loss", "buffer")
 BACK = "_back"
 USUAL = "usual"
 """The value of an attribute that the direction back shall not have in common with the other."""
-OF_LINK = (*_OF_WAY, *(f"{name}{BACK}" for name in _OF_WAY))
+OUT_PORT = "out_port"
+"""The port of the node that sends: of a link's first node, and with `BACK` of its second one."""
+OF_LINK = tuple(f"{name}{end}" for end in ("", BACK) for name in (*_OF_WAY, OUT_PORT))
 
 LONGEST_NAME = 80
 LONGEST_DELAY_PS = 1000 * PS_PER_S
+MOST_PORTS = 510  # of a switch; P4's port 511 drops, and 0 is the CPU's
 LEAST_BUFFER_BYTES = 16 << 10
 """The smallest queue: a jumbo frame must fit, or nothing would ever pass."""
 FARTHEST = 1e6  # coordinate

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.core.units import MOST_BPS
 from ringleaf.errors import TopologyError
+from ringleaf.topologies.files.attributes import IPV4, MAC
 from ringleaf.topologies.files.description import Cable, Description, FileNode, LinkDirection
 from ringleaf.topologies.graph import (
     Link,
@@ -56,7 +57,7 @@ def build(description: Description, link: Link, host_link: Link | None = None) -
         own = cable.a in host or cable.b in host
         there, back = _links(cable, (host_link if own else None) or link)
         a, b = (host.get(end) or switch[end] for end in (cable.a, cable.b))
-        connect(graph, a, b, there, back=back)
+        connect(graph, a, b, there, back=back, ports=cable.ports)
     for rank, each in enumerate(description.hosts):
         if each.is_server:
             _join(graph, f"h{rank}", each, link, host_link)
@@ -84,6 +85,8 @@ def _add_nodes(
         else:
             host[each.name] = name = add_host(graph, rank, NOWHERE)
         graph.nodes[name]["label"] = each.label
+        own = {IPV4: each.ipv4, MAC: each.mac}
+        graph.nodes[name].update({key: value for key, value in own.items() if value is not None})
     for number, each in enumerate(description.switches, servers):
         switch[each.name] = name = add_switch(graph, number, 0, each.label, NOWHERE)
         graph.nodes[name]["kind"] = each.kind or kind_of(each.label)

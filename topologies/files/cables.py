@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ringleaf.errors import TopologyError
-from ringleaf.topologies.files.attributes import BACK, OF_LINK, check_names, read_way
+from ringleaf.topologies.files.attributes import (
+    BACK,
+    MOST_PORTS,
+    OF_LINK,
+    OUT_PORT,
+    check_names,
+    read_way,
+    read_whole,
+)
 from ringleaf.topologies.files.description import Cable, LinkDirection
 from ringleaf.topologies.files.rows import LinkRow, NetworkRows
 
@@ -17,8 +25,8 @@ def read_cables(rows: NetworkRows, where: str) -> tuple[tuple[Cable, ...], tuple
     """Return the links in the order of the file, and notes on how they were taken.
 
     Links side by side are one, with their rates and queues added, and the longest delay and the
-    highest loss among them. If a directed file has no two links that face each other, its links
-    are both ways: editors call a graph directed whether it is meant so or not.
+    highest loss among them, and without ports. If a directed file has no two links that face each
+    other, its links are both ways: editors call a graph directed whether it is meant so or not.
 
     Raises:
         ConfigError: If an attribute is wrong; the message names the line and the link.
@@ -27,11 +35,16 @@ def read_cables(rows: NetworkRows, where: str) -> tuple[tuple[Cable, ...], tuple
     names = {node.name for node in rows.nodes}
     is_directed = rows.is_directed and _has_facing(rows.links)
     ways: dict[tuple[str, str], tuple[int, list[LinkDirection], list[LinkDirection]]] = {}
+    ports: dict[tuple[str, str], list[int]] = {}  # by the node that has it, and the other one
     for link in rows.links:
         place = f"{where} line {link.row.line}: link {link.a}-{link.b}"
         check_names(link.row.values, OF_LINK, place, is_strict=rows.strict)
         _check_ends(link, names, place)
         forward, backward = (read_way(v, place) for v in (link.row.values, _back(link.row.values)))
+        for node, peer, name in ((link.a, link.b, OUT_PORT), (link.b, link.a, OUT_PORT + BACK)):
+            if name in link.row.values:
+                number = read_whole(link.row.values[name], f"{place}: {name}", MOST_PORTS)
+                ports.setdefault((node, peer), []).append(number)
         is_turned = (link.b, link.a) in ways
         ends = (link.b, link.a) if is_turned else (link.a, link.b)
         _, there, back = ways.setdefault(ends, (link.row.line, [], []))
@@ -46,7 +59,10 @@ def read_cables(rows: NetworkRows, where: str) -> tuple[tuple[Cable, ...], tuple
                 "the file's links are directed, got none"
             )
     cables = (
-        Cable(*ends, line, _joined(there), _joined(back))
+        Cable(
+            *(*ends, line, _joined(there), _joined(back)),
+            ports=(_only(ports.get(ends, [])), _only(ports.get(ends[::-1], []))),
+        )
         for ends, (line, there, back) in ways.items()
     )
     label = {node.name: node.row.values.get("label", node.name) for node in rows.nodes}
@@ -65,6 +81,11 @@ def _has_facing(links: Sequence[LinkRow]) -> bool:
     """Return whether there are two links that join the same nodes in opposite directions."""
     ends = {(link.a, link.b) for link in links}
     return any((b, a) in ends for a, b in ends)
+
+
+def _only(numbers: Sequence[int]) -> int | None:
+    """Return the only number; None if there is none, or several."""
+    return numbers[0] if len(numbers) == 1 else None
 
 
 def _joined(ways: Sequence[LinkDirection]) -> LinkDirection:

@@ -11,6 +11,7 @@ from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import (
     HOST,
     LAYOUTS,
+    MOST_PORTS,
     OF_FILE,
     ROUTINGS,
     check_names,
@@ -21,11 +22,11 @@ from ringleaf.topologies.files.description import Cable, Description, FileNode
 from ringleaf.topologies.files.foreign import translate
 from ringleaf.topologies.files.maps import MOST_SHOWN, with_hosts
 from ringleaf.topologies.files.nodes import read_nodes
+from ringleaf.topologies.files.numbering import with_addresses, with_ports
 from ringleaf.topologies.files.rows import NetworkRows, with_repeats_joined
 
 MOST_NODES = 20_000
 MOST_LINKS = 100_000
-MOST_PORTS = 510  # of a switch; P4's port 511 drops, and 0 is the CPU's
 LAST_HOST_PORT = 254  # which is the last byte of a host's address
 
 
@@ -51,6 +52,8 @@ def describe(rows: NetworkRows, source: str) -> Description:
             raise TopologyError(f"{where}: at most {most} {what}, got {count}")
     cables, notes = read_cables(rows, where)
     hosts, switches = read_nodes(rows, cables, where)
+    cables, ports = with_ports(cables, switches, where, is_strict=rows.strict)
+    hosts, addresses = with_addresses(hosts, rows.nodes, where, is_strict=rows.strict)
     about = rows.about.values
     place = f"{where} line {rows.about.line}"
     check_names(about, OF_FILE, place, is_strict=rows.strict)
@@ -64,12 +67,22 @@ def describe(rows: NetworkRows, source: str) -> Description:
         read_sizes(about["shape"], f"{place}: shape") if "shape" in about else (),
         choose(place, "layout", about["layout"], LAYOUTS) if "layout" in about else "",
         read_sizes(about["machine"], f"{place}: machine") if "machine" in about else (),
-        (*rows.notes, *notes, *_guess(rows, hosts), *_forwarding(rows, hosts, cables)),
+        (
+            *(*rows.notes, *notes, *ports.notes, *addresses.notes),
+            *_own((*ports.taken, *addresses.taken)),
+            *(*_guess(rows, hosts), *_forwarding(rows, hosts, cables)),
+        ),
     )
     _check_connected(description, where)
     _check_ports(description, where)
     _check_whole(description, place)
     return description
+
+
+def _own(names: Sequence[str]) -> Iterator[str]:
+    """Yield a note on ports and addresses that are the file's, if there are any."""
+    if names:
+        yield f"{', '.join(names)}: the file's own"
 
 
 def _guess(rows: NetworkRows, hosts: Sequence[FileNode]) -> Iterator[str]:
@@ -136,11 +149,13 @@ def _check_ports(description: Description, where: str) -> None:
     plain = {each.name for each in description.hosts if not each.is_server}
     for cable in description.cables:
         ports.update((cable.a, cable.b))
-        for host, switch in ((cable.a, cable.b), (cable.b, cable.a)):
-            if host in plain and ports[switch] > LAST_HOST_PORT:
+        sides = ((cable.a, cable.b, cable.ports[1]), (cable.b, cable.a, cable.ports[0]))
+        for host, switch, own in sides:
+            number = own or ports[switch]
+            if host in plain and number > LAST_HOST_PORT:
                 raise TopologyError(
                     f"{where} line {cable.line}: node {switch!r}: hosts must be among its first "
-                    f"{LAST_HOST_PORT} links, got {host!r} as number {ports[switch]}"
+                    f"{LAST_HOST_PORT} links, got {host!r} as number {number}"
                 )
     for each in (*description.hosts, *description.switches):
         if ports[each.name] > MOST_PORTS:

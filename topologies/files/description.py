@@ -38,17 +38,20 @@ class FileNode:
     pos: tuple[float, float] | None = None
     inner_rate_bps: int | None = None
     inner_delay_ps: int | None = None
+    ipv4: int | None = None  # of a host
+    mac: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """A link from `a` to `b`, and back."""
+    """A link from `a` to `b`, and back; None for a port: it follows from the order of links."""
 
     a: str
     b: str
     line: int
     there: LinkDirection
     back: LinkDirection
+    ports: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)

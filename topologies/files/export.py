@@ -5,7 +5,17 @@ from __future__ import annotations
 import networkx as nx
 
 from ringleaf.core.units import exact_rate, exact_time
-from ringleaf.topologies.files.attributes import BACK, HOST, SERVER, SWITCH, USUAL
+from ringleaf.topologies.addresses import format_ipv4, format_mac
+from ringleaf.topologies.files.attributes import (
+    BACK,
+    HOST,
+    IPV4,
+    MAC,
+    OUT_PORT,
+    SERVER,
+    SWITCH,
+    USUAL,
+)
 from ringleaf.topologies.files.building import kind_of
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 from ringleaf.topologies.graph import (
@@ -16,23 +26,30 @@ from ringleaf.topologies.graph import (
     hosts,
     kind,
     link,
+    port,
     switches,
 )
-from ringleaf.topologies.port_order import in_port_order
+from ringleaf.topologies.port_order import follow_an_order, in_port_order
 
 
 def rows_of(graph: nx.Graph[str]) -> NetworkRows:
     """Return the rows of a topology: nodes in order of their names, links in order of ports.
 
     A server is one node, with the links of the switch inside it. Names are those of the graph;
-    labels are those that it gives nodes.
+    labels are those that it gives nodes. Links have ports where these follow from no order.
     """
     inside = {attachment(graph, host): host for host in hosts(graph) if _is_server(graph, host)}
     own = [_node(graph, host, host in inside.values()) for host in hosts(graph)]
     others = [_node(graph, name, False) for name in switches(graph) if name not in inside]
+    has_order = follow_an_order(graph)
+    links_in_order = in_port_order(graph) if has_order else graph.edges
     links = [
-        LinkRow(inside.get(a, a), inside.get(b, b), FileRow(0, _link_values(graph, a, b)))
-        for a, b in in_port_order(graph)
+        LinkRow(
+            inside.get(a, a),
+            inside.get(b, b),
+            FileRow(0, _link_values(graph, a, b) | ({} if has_order else _ports(graph, a, b))),
+        )
+        for a, b in links_in_order
         if inside.get(a) != b and inside.get(b) != a
     ]
     about = {
@@ -61,6 +78,9 @@ def _node(graph: nx.Graph[str], name: str, is_server: bool) -> NodeRow:
     values = {"role": SERVER if is_server else HOST if is_host else SWITCH}
     if is_host:
         values["rank"] = name.removeprefix("h")
+        own = graph.nodes[name]
+        values |= {IPV4: format_ipv4(own[IPV4])} if IPV4 in own else {}
+        values |= {MAC: format_mac(own[MAC])} if MAC in own else {}
     else:
         values["tier"] = str(data["tier"])
     if data["label"] != name:
@@ -90,6 +110,16 @@ def _link_values(graph: nx.Graph[str], a: str, b: str) -> dict[str, str]:
     there, back = _way_values(link(graph, a, b)), _way_values(link(graph, b, a))
     names = [name for name in {**there, **back} if there.get(name) != back.get(name)]
     return there | {f"{name}{BACK}": back.get(name, USUAL) for name in names}
+
+
+def _ports(graph: nx.Graph[str], a: str, b: str) -> dict[str, str]:
+    """Return the ports of a link's switches."""
+    ends = ((a, b, OUT_PORT), (b, a, OUT_PORT + BACK))
+    return {
+        name: str(port(graph, node, peer))
+        for node, peer, name in ends
+        if graph.nodes[node]["role"] is Role.SWITCH
+    }
 
 
 def _way_values(way: Link) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from ringleaf.core.units import parse_rate
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import (
+    ADDRESSES,
     HOST,
     HOSTS,
     OF_NODE,
@@ -41,7 +42,8 @@ def read_nodes(
     switches = []
     for each in rows.nodes:
         check_names(each.row.values, OF_NODE, places[each.name], is_strict=rows.strict)
-        node = _read_node(each, roles[each.name], places[each.name])
+        role, place = roles[each.name], places[each.name]
+        node = _read_node(each, role, place, is_strict=rows.strict)
         if node.is_host:
             hosts.append((each, node))
         else:
@@ -109,7 +111,7 @@ def _roles(
     }
 
 
-def _read_node(each: NodeRow, role: str, place: str) -> FileNode:
+def _read_node(each: NodeRow, role: str, place: str, *, is_strict: bool) -> FileNode:
     values = each.row.values
     pos = None
     if ("x" in values) != ("y" in values):
@@ -122,6 +124,8 @@ def _read_node(each: NodeRow, role: str, place: str) -> FileNode:
     for name in ("inner_rate", "inner_delay"):
         if name in values and role != SERVER:
             raise ConfigError(f"{place}: only a server has {name}, got role {role!r}")
+    if is_strict and role == SWITCH and (own := values.keys() & {*ADDRESSES}):
+        raise ConfigError(f"{place}: only a host has {min(own)}, got role {role!r}")
     if "tier" in values and role != SWITCH:
         raise ConfigError(f"{place}: only a switch has a tier, got role {role!r}")
     if "rank" in values and role == SWITCH:

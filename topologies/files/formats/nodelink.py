@@ -12,6 +12,7 @@ import json
 from typing import Any
 
 from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.attributes import BACK, IPV4, OUT_PORT
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.located import Located, read_json
 from ringleaf.topologies.files.rows import (
@@ -67,12 +68,19 @@ def _is_true(data: Located, name: str) -> bool:
 
 
 def _take_p4_utils(item: Any) -> None:
-    """Give numbers of P4-Utils' links their units: rates are in Mbit/s, losses in percent."""
+    """Have what P4-Utils says in our words: rates are in Mbit/s, losses in percent."""
     if not isinstance(item, Located):
         return
     for name, unit in (("bw", "M"), ("loss", "%")):
         if isinstance(item.get(name), (int, float)):
             item[name] = f"{item[name]}{unit}"
+    if isinstance(item.get("ip"), str):
+        item[IPV4] = item.pop("ip")
+    ends = ("1", "2") if item.get("node1") == item.get("source") else ("2", "1")
+    if {item.get("node1"), item.get("node2")} == {item.get("source"), item.get("target")}:
+        for name, end in zip((OUT_PORT, OUT_PORT + BACK), ends, strict=True):
+            if isinstance(item.get(f"port{end}"), int):
+                item[name] = item.pop(f"port{end}")
 
 
 def _numbered(item: Any, number: int, key: str) -> Any:

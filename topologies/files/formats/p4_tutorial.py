@@ -12,18 +12,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ringleaf.core.units import is_whole
 from ringleaf.errors import ConfigError
-from ringleaf.topologies.files.attributes import HOST, SWITCH
+from ringleaf.topologies.files.attributes import BACK, HOST, IPV4, MAC, OUT_PORT, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.located import Located, read_json
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
 _OPTIONS = ("delay", "bw", "loss")
+_PORTS = ("port1", "port2")
+_OUT_PORTS = (OUT_PORT, OUT_PORT + BACK)
 _MARK = r'\A\s*\{(?=[\s\S]*"hosts"\s*:)(?=[\s\S]*"switches"\s*:)[\s\S]*"links"\s*:\s*\[\s*[\[\]]'
 
 
 def read(text: str, where: str) -> NetworkRows:
-    """Return hosts, switches and links; addresses, commands and tables are passed over.
+    """Return hosts, switches and links; commands and tables are passed over.
 
     Raises:
         ConfigError: If it is no JSON of this form.
@@ -37,7 +40,7 @@ def read(text: str, where: str) -> NetworkRows:
         data = inner
     roles = {"hosts": HOST, "switches": SWITCH}
     nodes = [
-        NodeRow(name, FileRow(data.line, {"role": role}))
+        NodeRow(name, FileRow(data.line, {"role": role, **_addresses(data[key], name)}))
         for key, role in roles.items()
         for name in _names(data, key, where)
     ]
@@ -51,10 +54,10 @@ def read(text: str, where: str) -> NetworkRows:
     rows = tuple(_link(each, usual, switches, data.line, where) for each in links)
     unused |= dict.fromkeys(name for name in data if name not in (*roles, "links", "default"))
     for options in (usual, *(each[2] for each in links if isinstance(each[-1], dict))):
-        unused |= dict.fromkeys(name for name in options if name not in _OPTIONS)
-    notes = ["ports are numbered by the order of links"]
-    if unused:
-        notes.append(f"not used: {', '.join(map(repr, unused))}")
+        unused |= dict.fromkeys(name for name in options if name not in (*_OPTIONS, *_PORTS))
+    notes = [f"not used: {', '.join(map(repr, unused))}"] if unused else []
+    if not any(OUT_PORT in name for row in rows for name in row.row.values):
+        notes.insert(0, "ports are numbered by the order of links")
     return NetworkRows(tuple(nodes), rows, FileRow(data.line, {}), notes=tuple(notes))
 
 
@@ -86,13 +89,16 @@ def _link(
         options |= zip(_OPTIONS, item[2:], strict=False)
     delay, rate, loss = (options.get(name) for name in _OPTIONS)
     values = {}
+    for (_, port), name, other in zip(ends, _OUT_PORTS, _PORTS, strict=True):
+        if port or isinstance(options.get(other), int):
+            values[name] = port or str(options[other])
     if delay is not None:
         values["delay"] = delay if isinstance(delay, str) else f"{delay}ms"
     if rate is not None:
         values["rate"] = _with_unit(rate, "M")
     if loss:
         values["loss"] = _with_unit(loss, "%")
-    return LinkRow(ends[0], ends[1], FileRow(line, values))
+    return LinkRow(ends[0][0], ends[1][0], FileRow(line, values))
 
 
 def _with_unit(value: Any, unit: str) -> str:
@@ -101,10 +107,17 @@ def _with_unit(value: Any, unit: str) -> str:
     return f"{text}{unit}" if text[-1:].isdigit() else text
 
 
-def _node(end: str, switches: set[str]) -> str:
-    """Return the node of an end like `s1-p2`, or `s1` or `h1`."""
+def _node(end: str, switches: set[str]) -> tuple[str, str]:
+    """Return the node, and the port, of an end like `s1-p2`; of `s1` or `h1` no port."""
     name, dash, port = end.rpartition("-p")
-    return name if dash and name in switches and port.isdecimal() else end
+    return (name, port) if dash and name in switches and is_whole(port) else (end, "")
+
+
+def _addresses(nodes: Any, name: str) -> dict[str, str]:
+    """Return the addresses of a host."""
+    about = nodes[name] if isinstance(nodes, dict) else None
+    own = {IPV4: about.get("ip"), MAC: about.get("mac")} if isinstance(about, dict) else {}
+    return {key: value for key, value in own.items() if isinstance(value, str)}
 
 
 FORMAT = TopologyFormat("topologies of P4's tutorials and P4-Utils", (".json",), _MARK, read)

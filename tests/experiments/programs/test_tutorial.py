@@ -1,0 +1,48 @@
+"""A folder of P4's tutorials: its topology, program and tables run as they are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from running import run
+
+from ringleaf.errors import BackendError
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "examples" / "p4" / "triangle"
+PROGRAM = ROOT / "examples" / "p4" / "build" / "basic.json"
+
+
+def options(folder: Path, topology: Path) -> dict[str, object]:
+    return {
+        **{"topo": str(topology), "program": str(PROGRAM), "control": str(folder)},
+        **{"algo": "ring", "size": "4K", "figures": "no", "out": str(folder / "out")},
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(FOLDER, tmp_path / "triangle"))
+
+
+def test_an_exercise_runs_as_it_is(folder: Path) -> None:
+    (row,) = run(options(folder, folder / "topology.json")).rows
+    assert row.wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("s1-p2", "s1-p4"), ("10.0.3.3/24", "10.0.4.4/24")],  # a gap in ports; another host
+    ids=["ports", "addresses"],
+)
+def test_other_ports_and_addresses_lead_nowhere(folder: Path, old: str, new: str) -> None:
+    """So the run above says that both are the file's."""
+    text = (folder / "topology.json").read_text()
+    assert json.loads(text)["links"][3] == ["s1-p2", "s2-p3"]
+    other = folder / "other-topology.json"
+    other.write_text(text.replace(old, new))
+    with pytest.raises(BackendError, match="nothing has got through"):
+        run(options(folder, other))
