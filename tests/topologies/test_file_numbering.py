@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from ringleaf.errors import RingleafError
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.topologies.addresses import format_ipv4, format_mac, ipv4, mac
+from ringleaf.topologies.files import p4_utils
 from ringleaf.topologies.files.export import rows_of
 from ringleaf.topologies.files.format import FORMATS
 from ringleaf.topologies.files.numbering import read_ipv4, read_mac
+from ringleaf.topologies.files.rows import FileRow, LinkRow
 from ringleaf.topologies.graph import hosts, neighbors, switches
 from ringleaf.topologies.registry import build, notes
 
@@ -79,6 +81,66 @@ def test_ports_of_p4_utils(tmp_path: Path) -> None:
     topo = write(tmp_path, {"hosts": {"h1": {}, "h2": {}}, "switches": {"s1": {}}, "links": links})
     assert ports(build(topo)) == {"s0": {1: "h1", 2: "h0"}}
     assert notes(topo) == ("ports: the file's own",)
+
+
+FORWARDING: dict[str, Any] = {
+    "links": [["h1", "s1"], ["h2", "s2"], ["s1", "s2"], ["s1", "s3"], ["h3", "s3"], ["h4", "s3"]],
+    "hosts": {"h1": {}, "h2": {}, "h3": {}, "h4": {}},
+    "switches": {"s1": {}, "s2": {}, "s3": {}},
+}
+"""Of p4-learning: its tables say that h3 is at port 1 of s3, h4 at 2 and s1 at 3."""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("l2", ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"]),
+        ("mixed", ["10.0.1.1", "10.0.2.2", "10.0.3.3", "10.0.3.4"]),
+        ("l3", ["10.1.1.2", "10.2.2.2", "10.3.3.2", "10.3.4.2"]),
+    ],
+)
+def test_p4_utils_numbers_what_its_file_leaves_open(
+    tmp_path: Path, strategy: str, expected: list[str]
+) -> None:
+    topo = write(tmp_path, {"topology": {**FORWARDING, "assignment_strategy": strategy}})
+    graph = build(topo)
+    assert ports(graph) == {
+        "s0": {1: "h0", 2: "s1", 3: "s2"},
+        "s1": {1: "h1", 2: "s0"},
+        "s2": {1: "h2", 2: "h3", 3: "s0"},
+    }
+    assert [ip for ip, _ in addresses(graph)] == expected
+    for ip, station in addresses(graph):
+        assert station == "00:00:" + ":".join(f"{int(byte):02x}" for byte in ip.split("."))
+    assert notes(topo) == (OWN,)
+
+
+def test_p4_utils_numbers_switches_and_ports_from_the_lowest_free_one(tmp_path: Path) -> None:
+    data = {
+        **{"assignment_strategy": "mixed", "hosts": {"h1": {}, "h300": {}, "h2": {}}},
+        "switches": {"s10": {}, "s9": {"device_id": 1, "cpu_port": True}, "s2": {}},
+        "links": [["s10", "s9"], ["h1", "s9", {"port2": 3}], ["s10", "s2"], ["h2", "s2"]],
+    }
+    topo = write(tmp_path, {"topology": {**data, "links": [*data["links"], ["h300", "s10"]]}})
+    assert ports(build(topo)) == {  # s10 is s0; s9 has 3, 1 for its controller, and then 2
+        "s0": {1: "s1", 2: "s2", 3: "h1"},
+        "s1": {1: "s0", 2: "h0"},
+        "s2": {1: "s0", 2: "h2"},
+    }
+    problem = "as not all hosts have one of their own, got none of 'h300'"
+    assert notes(topo) == (
+        "ports are numbered by the order of links, as those of 's9' are 2, 3",
+        f"IPv4 addresses are Ringleaf's, {problem}",
+        f"MAC addresses are Ringleaf's, {problem}",
+    )
+
+
+def test_addresses_by_p4_utils_numbers_of_switches() -> None:
+    switches = {"s10": {}, "s9": {"device_id": 1}, "s2": {"device_id": 257}}
+    links = [LinkRow(a, b, FileRow(1, {})) for a, b in (("h1", "s9"), ("s2", "h2"), ("h7", "s10"))]
+    own = p4_utils.addresses("mixed", switches, links)
+    ips = {host: each["ipv4"] for host, each in own.items()}
+    assert ips == {"h1": "10.0.1.1", "h2": "10.1.1.2", "h7": "10.0.2.7"}
 
 
 def test_networks_that_p4_utils_has_kept(tmp_path: Path) -> None:

@@ -464,7 +464,7 @@ def test_the_applications_of_p4_utils(tmp_path: Path) -> None:
     usual, own = link(graph, "h0", "s0"), link(graph, "s0", "s1")
     assert (usual.rate_bps, usual.delay_ps, usual.loss) == (20 * 10**6, 5 * 10**9, 0.02)
     assert (own.rate_bps, own.delay_ps, own.loss) == (500_000, 3 * 10**9, None)
-    assert notes(topo)[1] == "not used: 'p4_src', 'assignment_strategy', 'max_queue_size'"
+    assert notes(topo)[0] == "not used: 'p4_src', 'max_queue_size'"
 
 
 def test_older_applications_have_targets(tmp_path: Path) -> None:

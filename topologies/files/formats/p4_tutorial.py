@@ -14,6 +14,7 @@ from typing import Any
 
 from ringleaf.core.units import is_whole
 from ringleaf.errors import ConfigError
+from ringleaf.topologies.files import p4_utils
 from ringleaf.topologies.files.attributes import BACK, HOST, IPV4, MAC, OUT_PORT, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.located import Located, read_json
@@ -21,6 +22,7 @@ from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRo
 
 _OPTIONS = ("delay", "bw", "loss")
 _PORTS = ("port1", "port2")
+_STRATEGY = "assignment_strategy"
 _OUT_PORTS = (OUT_PORT, OUT_PORT + BACK)
 _MARK = r'\A\s*\{(?=[\s\S]*"hosts"\s*:)(?=[\s\S]*"switches"\s*:)[\s\S]*"links"\s*:\s*\[\s*[\[\]]'
 
@@ -35,24 +37,36 @@ def read(text: str, where: str) -> NetworkRows:
     if not isinstance(data, Located):
         raise ConfigError(f"{where}: must be an object with hosts, switches and links")
     unused: dict[str, None] = {}
+    is_of_p4_utils = "links" not in data and "topology" in data
     while "links" not in data and isinstance(inner := _inner(data), Located):
         unused |= dict.fromkeys(name for name in data if data[name] is not inner)
         data = inner
     roles = {"hosts": HOST, "switches": SWITCH}
-    nodes = [
-        NodeRow(name, FileRow(data.line, {"role": role, **_addresses(data[key], name)}))
-        for key, role in roles.items()
-        for name in _names(data, key, where)
-    ]
-    switches = set(_names(data, "switches", where))
+    names = {key: _names(data, key, where) for key in roles}
     links = data.get("links")
     if not isinstance(links, list):
         raise ConfigError(f"{where}: must have a list 'links', got {links!r:.60}")
     usual = data.get("default") or {}
     if not isinstance(usual, dict):
         raise ConfigError(f"{where}: default must be options of links, got {usual!r:.60}")
-    rows = tuple(_link(each, usual, switches, data.line, where) for each in links)
-    unused |= dict.fromkeys(name for name in data if name not in (*roles, "links", "default"))
+    switches = _about(data["switches"])
+    rows = tuple(_link(each, usual, set(switches), data.line, where) for each in links)
+    assigned: Mapping[str, Mapping[str, str]] = {}
+    used = [*roles, "links", "default"]
+    if data.get(_STRATEGY) in p4_utils.STRATEGIES:
+        used.append(_STRATEGY)
+        assigned = p4_utils.addresses(data[_STRATEGY], switches, rows)
+    if is_of_p4_utils or _STRATEGY in data:
+        with_cpu = [name for name in switches if switches[name].get("cpu_port") is True]
+        rows = p4_utils.with_ports(rows, switches, with_cpu)
+    hosts = _about(data["hosts"])
+    own = {name: assigned.get(name, _addresses(about)) for name, about in hosts.items()}
+    nodes = [
+        NodeRow(name, FileRow(data.line, {"role": role, **own.get(name, {})}))
+        for key, role in roles.items()
+        for name in names[key]
+    ]
+    unused |= dict.fromkeys(name for name in data if name not in used)
     for options in (usual, *(each[2] for each in links if isinstance(each[-1], dict))):
         unused |= dict.fromkeys(name for name in options if name not in (*_OPTIONS, *_PORTS))
     notes = [f"not used: {', '.join(map(repr, unused))}"] if unused else []
@@ -113,10 +127,15 @@ def _node(end: str, switches: set[str]) -> tuple[str, str]:
     return (name, port) if dash and name in switches and is_whole(port) else (end, "")
 
 
-def _addresses(nodes: Any, name: str) -> dict[str, str]:
-    """Return the addresses of a host."""
-    about = nodes[name] if isinstance(nodes, dict) else None
-    own = {IPV4: about.get("ip"), MAC: about.get("mac")} if isinstance(about, dict) else {}
+def _about(nodes: Any) -> dict[str, Mapping[str, Any]]:
+    """Return what the file says of nodes, by name; old files only have the names."""
+    about = nodes if isinstance(nodes, dict) else dict.fromkeys(nodes)
+    return {name: each if isinstance(each, dict) else {} for name, each in about.items()}
+
+
+def _addresses(about: Mapping[str, Any]) -> dict[str, str]:
+    """Return the addresses that the file says of a host."""
+    own = {IPV4: about.get("ip"), MAC: about.get("mac")}
     return {key: value for key, value in own.items() if isinstance(value, str)}
 
 
