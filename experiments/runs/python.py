@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,18 @@ class Result:
     def wrong(self) -> int:
         """The number of wrong values; those of runs without data (data="none") don't count."""
         return sum(read_summary(run.folder)["wrong"] or 0 for run in self.runs)
+
+    def _repr_html_(self) -> str:
+        """Return the table, or one for each run of a sweep, which notebooks show."""
+        from ringleaf.experiments.pages.parts import table_as_html
+        from ringleaf.experiments.runs.drawing import read_results
+
+        parts: list[str] = []
+        for run in self.runs:
+            results = read_results(run.folder)
+            parts += [f"<p>{escape(run.folder.name)}</p>"] if self.is_sweep else []
+            parts += table_as_html(results.shown, results.columns, results.mark)
+        return "".join(parts)
 
     def fastest(self) -> Any:
         """Return the row that took the least time; for jobs, by completion time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import doctest
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -261,3 +262,14 @@ def test_other_processes_know_names_only() -> None:
 def test_folders_that_are_no_results_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"can't read its summary.json"):
         ringleaf.load(tmp_path)
+
+
+def test_notebooks_show_tables() -> None:
+    """Of a run its own, and of a sweep those of all runs, with their names."""
+    alone = ringleaf.run(topo=RACK, algo=["ring", "tree"], size="4K")._repr_html_()
+    assert re.findall(r"<td>(ring|tree)</td>", alone) == ["ring", "tree"]
+    assert alone.count("<table>") == alone.count("</table>") == 1
+    both = ringleaf.sweep(topo=RACK, algo="ring", size="4K", seed=[1, 2])._repr_html_()
+    assert re.findall(r"<p>(.*?)</p><div|<td>(ring)</td>", both) == [
+        *(("seed=1", ""), ("", "ring"), ("seed=2", ""), ("", "ring")),
+    ]
