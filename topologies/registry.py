@@ -104,6 +104,23 @@ def notes(text: str) -> tuple[str, ...]:
     return read_description(spec.family, spec.reading).notes if is_file(spec.family) else ()
 
 
+def ranks_by_name(text: str) -> dict[str, int]:
+    """Return the ranks of hosts by the names and labels that they have in a topology's file.
+
+    It is empty if the topology is of a family, or if each host is a machine of several ranks.
+
+    Raises:
+        ConfigError: If the text is not understood.
+        TopologyError: If there can be no such network.
+    """
+    spec = parse(text)
+    if not is_file(spec.family) or spec.inside is not None:
+        return {}
+    named = read_description(spec.family, spec.reading).hosts
+    labels = {each.label: rank for rank, each in enumerate(named)}
+    return labels | {each.name: rank for rank, each in enumerate(named)}
+
+
 def _check_name(name: str) -> None:
     """Check that a text that names no file names a family.
 

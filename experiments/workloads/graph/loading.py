@@ -19,6 +19,7 @@ from ringleaf.hosts.workload.matched import Matched
 from ringleaf.hosts.workload.meetings import match
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.injection import injection_bps
+from ringleaf.topologies.registry import ranks_by_name
 
 
 def load(spec: WorkloadSpec) -> Matched:
@@ -30,7 +31,9 @@ def load(spec: WorkloadSpec) -> Matched:
     if spec.workload == LLM:
         return _make(spec.preset or "llm", *spec.model_sizes(), spec.eager_limit)
     if spec.workload == FLOWS:
-        return _read_flows(spec.files) if spec.files else _make_flows(_traffic(spec))
+        if not spec.files:
+            return _make_flows(_traffic(spec))
+        return _read_flows(spec.files, tuple(ranks_by_name(spec.topo).items()))
     return _read(spec.files, spec.groups, spec.flops, spec.ranks, spec.eager_limit)
 
 
@@ -61,8 +64,8 @@ def _make_flows(traffic: Traffic) -> Matched:
 
 
 @lru_cache(maxsize=1)
-def _read_flows(path: str) -> Matched:
-    flow_file = read_flows(Path(path))
+def _read_flows(path: str, ranks: tuple[tuple[str, int], ...]) -> Matched:
+    flow_file = read_flows(Path(path), dict(ranks))
     return match(
         graph_of(Path(path).stem, flow_file.flows, ranks=flow_file.ranks, notes=flow_file.notes)
     )

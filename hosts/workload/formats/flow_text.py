@@ -9,7 +9,8 @@ of the port, then the start and the end; such files are refused. htsim's connect
     0->13 id 1 start 0 size 2000000
     13->0 id 2 start 0 size 2000000
 
-Starts are in picoseconds there. Numbers of nodes are ranks.
+Starts are in picoseconds there. Numbers of nodes are ranks; but those of ns-3 are the numbers that
+nodes have in its topology, if that is known.
 
 Source:
     alibaba-edu/High-Precision-Congestion-Control, simulation/scratch/third.cc; Broadcom/csg-htsim,
@@ -19,7 +20,8 @@ Source:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -30,6 +32,7 @@ from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import check_ranks
 
 _LAST_PORT = 65535
+_MOST_SHOWN = 8  # hosts, in a message
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d{0,30})?(?:[eE]-\d{1,2})?", re.ASCII)
 _ENDS = re.compile(r"(\d{1,9})->(\d{1,9})", re.ASCII)
 
@@ -43,8 +46,13 @@ _HTSIM_REFUSED = {
 }
 
 
-def read_ns3_flows(path: Path) -> FlowFile:
+def read_ns3_flows(path: Path, ranks: Mapping[str, int] | None = None) -> FlowFile:
     """Return the flows of a file of HPCC's ns-3, or of one that has no ports.
+
+    Args:
+        path: The file.
+        ranks: Ranks of hosts by their names in the topology's file. If each has a number there,
+            such numbers are meant; else numbers are ranks.
 
     Raises:
         ConfigError: If it can't be read or a line is wrong; the message names the line.
@@ -56,7 +64,9 @@ def read_ns3_flows(path: Path) -> FlowFile:
     if len(rows) - 1 < count:
         raise ConfigError(f"{where}: must be the number of flows, {len(rows) - 1}, got {count}")
     chosen = rows[1 : count + 1]
-    flows = [_ns3_flow(f"{path}: line {at}", row) for at, row in chosen]
+    numbers = {int(name): rank for name, rank in (ranks or {}).items() if is_whole(name)}
+    known = numbers if len(numbers) == len(set((ranks or {}).values())) else {}
+    flows = [_ns3_flow(f"{path}: line {at}", row, known) for at, row in chosen]
     notes = []
     if others := rows[count + 1 :]:
         notes.append(
@@ -68,7 +78,7 @@ def read_ns3_flows(path: Path) -> FlowFile:
     return FlowFile(_some(path, flows), notes=tuple(notes))
 
 
-def _ns3_flow(where: str, row: Sequence[str]) -> TimedFlow:
+def _ns3_flow(where: str, row: Sequence[str], ranks: Mapping[int, int]) -> TimedFlow:
     if len(row) == 7 or (len(row) == 6 and not _is_port(row[3])):
         raise ConfigError(
             f"{where}: must be source, destination, group, maybe port, bytes and start, got "
@@ -83,7 +93,21 @@ def _ns3_flow(where: str, row: Sequence[str]) -> TimedFlow:
     if not _SECONDS.fullmatch(row[-1]):
         raise ConfigError(f"{where}: start must be in seconds, got {row[-1]!r:.40}")
     start_ps = round(Fraction(row[-1]) * PS_PER_S)
-    return _flow(where, row[0], row[1], row[-2], start_ps)
+    flow = _flow(where, row[0], row[1], row[-2], start_ps)
+    if not ranks:
+        return flow
+    for node in (flow.source, flow.target):
+        if node not in ranks:
+            raise ConfigError(
+                f"{where}: must have hosts of the topology's file, got node {node}; hosts are "
+                f"{_listed(sorted(ranks))}"
+            )
+    return replace(flow, source=ranks[flow.source], target=ranks[flow.target])
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = [*map(str, numbers[:_MOST_SHOWN])]
+    return ", ".join([*shown, "..."] if len(numbers) > _MOST_SHOWN else shown)
 
 
 def _is_port(text: str) -> bool:

@@ -4,16 +4,17 @@
     0,1,64KiB,0
     2,1,1MiB,10us
 
-Ranks are counted from 0; sizes and times have units, as options have them, or their columns' names
-have one: `size_bytes`, `start_us`, `Start (us)`. The columns may be in
-any order, and be separated by semicolons or tabs, as spreadsheets write tables. Lines that begin
-with `#` are comments.
+Ranks are counted from 0, or hosts are named as in the topology's file. Sizes and times have units,
+as options have them, or their columns' names have one: `size_bytes`, `start_us`, `Start (us)`. The
+columns may be in any order, and be separated by semicolons or tabs, as spreadsheets write tables.
+Lines that begin with `#` are comments.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from ringleaf.core.files import HTSIM, NS3_FLOWS, kind_of, separator
@@ -30,25 +31,28 @@ _ALIASES = {"src": "source", "dst": "target", "destination": "target", "bytes": 
 _WITH_UNIT = re.compile(r"(size|start)[_ ]\(?(bytes|ps|ns|us|ms|s)\)?")
 _UNITS = {"size": ("bytes",), "start": ("ps", "ns", "us", "ms", "s")}
 
-OTHERS = {NS3_FLOWS: read_ns3_flows, HTSIM: read_htsim_flows}
-"""The readers of other kinds of files, which are told by their contents."""
 
-
-def read_flows(path: Path) -> FlowFile:
+def read_flows(path: Path, ranks: Mapping[str, int] | None = None) -> FlowFile:
     """Return the flows of a file.
+
+    Args:
+        path: The file.
+        ranks: Ranks of hosts by their names in the topology's file, if it is one.
 
     Raises:
         ConfigError: If it can't be read or a line is wrong; the message names the line.
     """
     kind = kind_of(path)
-    if kind in OTHERS:
-        return OTHERS[kind](path)
+    if kind == NS3_FLOWS:
+        return read_ns3_flows(path, ranks)
+    if kind == HTSIM:
+        return read_htsim_flows(path)
     if kind:
         raise ConfigError(f"{path}: must be flows, got {kind}")
-    return FlowFile(_read_csv(path))
+    return FlowFile(_read_csv(path, ranks or {}))
 
 
-def _read_csv(path: Path) -> list[TimedFlow]:
+def _read_csv(path: Path, ranks: Mapping[str, int]) -> list[TimedFlow]:
     """Return the flows of a CSV file with a header and the columns `COLUMNS`, in any order."""
     lines = [
         "" if line.lstrip('"').startswith("#") else line for line in read_text(path).splitlines()
@@ -63,7 +67,7 @@ def _read_csv(path: Path) -> list[TimedFlow]:
             where = f"{path}: line {reader.line_num}"
             texts = _without_end([each.strip() for each in cells])
             if texts and names:
-                flows.append(_read_row(where, names, units, texts))
+                flows.append(_read_row(where, names, units, texts, ranks))
             elif texts:
                 names, units = _read_header(where, texts)
     except csv.Error as error:
@@ -98,7 +102,13 @@ def _read_header(where: str, cells: list[str]) -> tuple[list[str], dict[str, str
     return names, units
 
 
-def _read_row(where: str, names: list[str], units: dict[str, str], cells: list[str]) -> TimedFlow:
+def _read_row(
+    where: str,
+    names: list[str],
+    units: dict[str, str],
+    cells: list[str],
+    ranks: Mapping[str, int],
+) -> TimedFlow:
     if len(cells) != len(COLUMNS):
         raise ConfigError(
             f"{where}: must have {format_count(len(COLUMNS), 'cell')}, got {cells!r:.80}"
@@ -107,7 +117,7 @@ def _read_row(where: str, names: list[str], units: dict[str, str], cells: list[s
     for name, unit in units.items():
         if texts[name][-1:].isdigit():  # others have a unit of their own
             texts[name] += unit
-    source, target = (_read_rank(f"{where}: {name}", texts[name]) for name in COLUMNS[:2])
+    source, target = (_read_rank(f"{where}: {name}", texts[name], ranks) for name in COLUMNS[:2])
     if source == target:
         raise ConfigError(f"{where}: target must be another rank than source, got {target}")
     size = parse_size(texts["size"], f"{where}: size")
@@ -116,7 +126,12 @@ def _read_row(where: str, names: list[str], units: dict[str, str], cells: list[s
     return TimedFlow(source, target, size, parse_time(texts["start"], f"{where}: start"))
 
 
-def _read_rank(where: str, text: str) -> int:
+def _read_rank(where: str, text: str, ranks: Mapping[str, int]) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise ConfigError(f"{where}: must be a rank, a whole number from 0 on, got {text!r:.40}")
+        if text in ranks:
+            return ranks[text]
+        named = ", or a host of the topology's file" if ranks else ""
+        raise ConfigError(
+            f"{where}: must be a rank, a whole number from 0 on{named}, got {text!r:.40}"
+        )
     return check_ranks(where, int(text) + 1) - 1

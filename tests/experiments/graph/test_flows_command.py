@@ -240,3 +240,40 @@ def test_a_file_is_never_a_name(
     code, output = typed(*words, "ringz")
     assert code == 2
     assert message.replace("'ring'", "'ringz'") in " ".join(output.split())
+
+
+NS3 = """\
+5 1 4
+0
+0 1 100Gbps 1us 0
+0 2 100Gbps 1us 0
+0 3 100Gbps 1us 0
+0 4 10Gbps 1us 0
+"""
+
+
+def test_flows_of_ns3_go_between_the_nodes_of_its_topology(tmp_path: Path) -> None:
+    """The switch is node 0 there, so node 4, at 10 Gbit/s, is the fourth host."""
+    (tmp_path / "net.topo").write_text(NS3)
+    (tmp_path / "flow.txt").write_text("2\n1 2 3 100 1000000 0\n4 1 3 100 1000000 0\n")
+    flows, topo = str(tmp_path / "flow.txt"), str(tmp_path / "net.topo")
+    run(tmp_path / "out", flows, "--topo", topo)
+    with (tmp_path / "out" / "messages.csv").open(newline="") as file:
+        fast, slow = [{key: int(each[key]) for key in each} for each in csv.DictReader(file)]
+    assert (fast["source"], fast["target"], slow["source"], slow["target"]) == (0, 1, 3, 0)
+    assert fast["end_ps"] < 100 * US < 800 * US < slow["end_ps"] < 900 * US
+
+
+def test_flows_may_name_hosts_as_the_topology_does(tmp_path: Path) -> None:
+    (tmp_path / "rack.edges").write_text("a tor\nb tor\nc tor\n")
+    (tmp_path / "named.csv").write_text("src,dst,bytes,start\nc,a,1000,0\n0,b,1000,0\n")
+    flows, topo = str(tmp_path / "named.csv"), str(tmp_path / "rack.edges")
+    run(tmp_path / "out", flows, "--topo", topo)
+    with (tmp_path / "out" / "messages.csv").open(newline="") as file:
+        ends = [(each["source"], each["target"]) for each in csv.DictReader(file)]
+    assert sorted(ends) == [("0", "1"), ("2", "0")]
+    code, output = typed("workload", "run", flows, "--topo", RACK)
+    assert (code, "source: must be a rank, a whole number from 0 on, got 'c'" in output) == (
+        2,
+        True,
+    )

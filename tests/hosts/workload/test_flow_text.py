@@ -38,6 +38,26 @@ def test_flows_of_ns3_are_read(tmp_path: Path, text: str, flows: list[TimedFlow]
     assert read(tmp_path, text) == FlowFile(flows)
 
 
+HOSTS = {"node4": 0, "node7": 1, "4": 0, "7": 1}  # 5 and 6 are switches
+
+
+def test_nodes_of_ns3_are_those_of_its_topology(tmp_path: Path) -> None:
+    path = tmp_path / "flow.txt"
+    path.write_text("2\n4 7 3 100 1500 2\n7 4 3 100 8 2\n")
+    flows = [TimedFlow(0, 1, 1500, 2 * S), TimedFlow(1, 0, 8, 2 * S)]
+    assert read_flows(path, HOSTS) == FlowFile(flows)
+    path.write_text("1\n4 5 3 100 1500 2\n")
+    with pytest.raises(ConfigError, match="line 2: must have hosts of .*, got node 5; hosts are 4"):
+        read_flows(path, HOSTS)
+
+
+def test_nodes_of_ns3_are_ranks_where_hosts_have_names(tmp_path: Path) -> None:
+    path = tmp_path / "flow.txt"
+    path.write_text("1\n1 0 3 100 1500 2\n")
+    for named in ({"a": 0, "b": 1}, {"a": 0, "1": 1}, {}):
+        assert read_flows(path, named) == FlowFile([TimedFlow(1, 0, 1500, 2 * S)])
+
+
 def test_what_ns3_passes_over_is_named(tmp_path: Path) -> None:
     """HPCC's own example counts two of its flows, and explains itself below them."""
     text = "1\n2 1 3 100 200 2\n3 1 3 100 200 2\n\nFirst line: flow #\n"
