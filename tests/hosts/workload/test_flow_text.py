@@ -47,7 +47,9 @@ def test_nodes_of_ns3_are_those_of_its_topology(tmp_path: Path) -> None:
     flows = [TimedFlow(0, 1, 1500, 2 * S), TimedFlow(1, 0, 8, 2 * S)]
     assert read_flows(path, HOSTS) == FlowFile(flows)
     path.write_text("1\n4 5 3 100 1500 2\n")
-    with pytest.raises(ConfigError, match="line 2: must have hosts of .*, got node 5; hosts are 4"):
+    with pytest.raises(
+        ConfigError, match=r"line 2: must have hosts of .*, got node 5; hosts are 4"
+    ):
         read_flows(path, HOSTS)
 
 
