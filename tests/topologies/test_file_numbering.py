@@ -57,6 +57,14 @@ def ports(graph: nx.Graph[str]) -> dict[str, dict[int, str]]:
     return {switch: neighbors(graph, switch) for switch in switches(graph)}
 
 
+NAMES = "names in results and options are Ringleaf's: "
+
+
+def others(topo: str) -> tuple[str, ...]:
+    """Return notes, without the one on names."""
+    return tuple(line for line in notes(topo) if not line.startswith(NAMES))
+
+
 def addresses(graph: nx.Graph[str]) -> list[tuple[str, str]]:
     return [
         (format_ipv4(ipv4(graph, host)), format_mac(mac(graph, host, 1))) for host in hosts(graph)
@@ -71,7 +79,7 @@ def test_ports_and_addresses_of_p4_tutorials(tmp_path: Path) -> None:
         ("10.0.2.2", "08:00:00:00:02:22"),
         ("192.168.3.3", "08:00:00:00:03:33"),
     ]
-    assert notes(topo) == (OWN,)
+    assert others(topo) == (OWN,)
 
 
 def test_ports_of_p4_utils(tmp_path: Path) -> None:
@@ -80,7 +88,7 @@ def test_ports_of_p4_utils(tmp_path: Path) -> None:
     ]
     topo = write(tmp_path, {"hosts": {"h1": {}, "h2": {}}, "switches": {"s1": {}}, "links": links})
     assert ports(build(topo)) == {"s0": {1: "h1", 2: "h0"}}
-    assert notes(topo) == ("ports: the file's own",)
+    assert others(topo) == ("ports: the file's own",)
 
 
 FORWARDING: dict[str, Any] = {
@@ -112,7 +120,7 @@ def test_p4_utils_numbers_what_its_file_leaves_open(
     assert [ip for ip, _ in addresses(graph)] == expected
     for ip, station in addresses(graph):
         assert station == "00:00:" + ":".join(f"{int(byte):02x}" for byte in ip.split("."))
-    assert notes(topo) == (OWN,)
+    assert others(topo) == (OWN,)
 
 
 def test_p4_utils_numbers_switches_and_ports_from_the_lowest_free_one(tmp_path: Path) -> None:
@@ -128,7 +136,7 @@ def test_p4_utils_numbers_switches_and_ports_from_the_lowest_free_one(tmp_path: 
         "s2": {1: "s0", 2: "h2"},
     }
     problem = "as not all hosts have one of their own, got none of 'h300'"
-    assert notes(topo) == (
+    assert others(topo) == (
         "ports are numbered by the order of links, as those of 's9' are 2, 3",
         f"IPv4 addresses are Ringleaf's, {problem}",
         f"MAC addresses are Ringleaf's, {problem}",
@@ -173,7 +181,7 @@ def test_ports_that_are_not_whole_are_not_used(tmp_path: Path, link: list[str], 
     topo = write(tmp_path, {**TRIANGLE, "links": [link, *TRIANGLE["links"][1:]]})
     assert ports(build(topo)) == IN_ORDER
     line = f"ports are numbered by the order of links, as those of 's1' are {shown}"
-    assert notes(topo) == (line, "IPv4 addresses, MAC addresses: the file's own")
+    assert others(topo) == (line, "IPv4 addresses, MAC addresses: the file's own")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +200,7 @@ def test_addresses_that_are_not_whole_are_not_used(
     topo = write(tmp_path, data)
     assert [ip for ip, _ in addresses(build(topo))] == ["10.0.0.3", "10.0.1.3", "10.0.2.3"]
     problem = "IPv4 addresses are Ringleaf's, as not all hosts have one of their own, "
-    assert notes(topo) == (problem + line, "ports, MAC addresses: the file's own")
+    assert others(topo) == (problem + line, "ports, MAC addresses: the file's own")
 
 
 LINES = """\
@@ -327,3 +335,14 @@ def test_machines_in_place_of_hosts_need_an_order(tmp_path: Path) -> None:
     topo = write(tmp_path, TRIANGLE)
     with pytest.raises(RingleafError, match="machines need ports that follow from an order"):
         build(f"{topo},node=8xh100")
+
+
+def test_names_that_mean_another_node_here_are_told(tmp_path: Path) -> None:
+    topo = write(tmp_path, TRIANGLE)
+    assert f"{NAMES}h0 is the file's h1, s0 is the file's s1" in notes(topo)
+    links = [["h7", "s0"], ["h8", "s0"]]
+    beside = {"hosts": {"h7": {}, "h8": {}}, "switches": {"s0": {}}, "links": links}
+    topo = write(tmp_path, beside)
+    assert others(topo) == notes(topo)  # no name is another's
+    server = "a role=server\nb role=host\na s0\nb s0\n"  # whose switch is our s0
+    assert f"{NAMES}s1 is the file's s0" in notes(write(tmp_path, server, "n.edges"))

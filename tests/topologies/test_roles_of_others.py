@@ -162,7 +162,7 @@ def test_hosts_that_forward_are_named_unless_the_file_says_it(
     """Where packets may go through a server with two links, which few real ones would do."""
     (tmp_path / "n.edges").write_text(text)
     note = "1 host has several links, and may forward for others: h0"
-    assert notes(str(tmp_path / "n.edges")) == (note,) * said
+    assert (note in notes(str(tmp_path / "n.edges"))) == said
 
 
 @pytest.mark.parametrize(("head", "rates_gbps"), [("", (10, 20)), ("multigraph 1", (30, 30))])

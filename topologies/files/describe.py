@@ -70,6 +70,7 @@ def describe(rows: NetworkRows, source: str) -> Description:
         (
             *(*rows.notes, *notes, *ports.notes, *addresses.notes),
             *_own((*ports.taken, *addresses.taken)),
+            *_names(hosts, switches),
             *(*_guess(rows, hosts), *_forwarding(rows, hosts, cables)),
         ),
     )
@@ -83,6 +84,20 @@ def _own(names: Sequence[str]) -> Iterator[str]:
     """Yield a note on ports and addresses that are the file's, if there are any."""
     if names:
         yield f"{', '.join(names)}: the file's own"
+
+
+def _names(hosts: Sequence[FileNode], switches: Sequence[FileNode]) -> Iterator[str]:
+    """Yield a note if what the file calls a node is our name of another one."""
+    servers = sum(each.is_server for each in hosts)
+    ours = {f"h{rank}": each.label for rank, each in enumerate(hosts)}
+    ours |= {f"s{number}": each.label for number, each in enumerate(switches, servers)}
+    names = {*ours, *(f"s{number}" for number in range(servers))}
+    first: dict[str, str] = {}
+    for name, label in ours.items():
+        if label != name and label in names:
+            first.setdefault(name[0], f"{name} is the file's {label}")
+    if first:
+        yield f"names in results and options are Ringleaf's: {', '.join(first.values())}"
 
 
 def _guess(rows: NetworkRows, hosts: Sequence[FileNode]) -> Iterator[str]:
