@@ -15,6 +15,8 @@ ENDS = [("h0", "s0"), ("h0", "s1"), ("h1", "s0"), ("h1", "s1"), ("h2", "s0")]
 """Two hosts with two links, one with one link, and two switches."""
 
 FORWARDING = "2 hosts have several links, and may forward for others: h0, h1"
+NAMES = "names in results and options are Ringleaf's: s2 is the file's s0"
+"""Their own switches come first."""
 
 STAR = [("h0", "s0"), ("h1", "s0"), ("h2", "s0")]
 
@@ -47,7 +49,7 @@ def test_roles_by_more_words(tmp_path: Path, name: str, host: object, switch: ob
     """Without a role, nodes with one link are hosts: here h2 alone."""
     topo = save(tmp_path / "n.json", {name: host}, {name: switch})
     assert len(hosts(build(topo))) == 3
-    assert notes(topo) == (f"roles of nodes are by {name}", FORWARDING)
+    assert notes(topo) == (f"roles of nodes are by {name}", FORWARDING, NAMES)
 
 
 def test_an_attribute_that_names_hosts_goes_before_others(tmp_path: Path) -> None:
@@ -62,12 +64,13 @@ def test_an_attribute_that_names_hosts_goes_before_others(tmp_path: Path) -> Non
         "roles of nodes are by type",
         "not used: 'class', 'tier' of nodes",
         FORWARDING,
+        NAMES,
     )
 
 
 def test_flags_beside_the_one_that_counts_are_not_named(tmp_path: Path) -> None:
     topo = save(tmp_path / "n.json", {"isHost": True}, {"isSwitch": True})
-    assert notes(topo) == ("roles of nodes are by isHost", FORWARDING)
+    assert notes(topo) == ("roles of nodes are by isHost", FORWARDING, NAMES)
 
 
 def test_tiers_and_ranks_of_tables_are_floats(tmp_path: Path) -> None:

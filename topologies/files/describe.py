@@ -69,9 +69,8 @@ def describe(rows: NetworkRows, source: str) -> Description:
         read_sizes(about["machine"], f"{place}: machine") if "machine" in about else (),
         (
             *(*rows.notes, *notes, *ports.notes, *addresses.notes),
-            *_own((*ports.taken, *addresses.taken)),
-            *_names(hosts, switches),
-            *(*_guess(rows, hosts), *_forwarding(rows, hosts, cables)),
+            *(*_own((*ports.taken, *addresses.taken)), *_guess(rows, hosts)),
+            *(*_forwarding(rows, hosts, cables), *_names(hosts, switches)),
         ),
     )
     _check_connected(description, where)
