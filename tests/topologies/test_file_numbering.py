@@ -175,6 +175,8 @@ def test_networks_that_p4_utils_has_kept(tmp_path: Path) -> None:
         (["h1", "s1"], "none, 1, 2"),
         (["h1", "s1-p1"], "1, 1, 2"),  # twice
         (["h1", "s1-p0"], "0, 1, 2"),
+        (["h1", "s1-p511"], "0, 1, 2"),  # no port of a switch in P4
+        (["h1", "s1", {"port2": -1}], "0, 1, 2"),
     ],
 )
 def test_ports_that_are_not_whole_are_not_used(tmp_path: Path, link: list[str], shown: str) -> None:

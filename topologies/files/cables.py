@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ringleaf.core.units import is_whole
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.files.attributes import (
     BACK,
@@ -42,8 +43,8 @@ def read_cables(rows: NetworkRows, where: str) -> tuple[tuple[Cable, ...], tuple
         _check_ends(link, names, place)
         forward, backward = (read_way(v, place) for v in (link.row.values, _back(link.row.values)))
         for node, peer, name in ((link.a, link.b, OUT_PORT), (link.b, link.a, OUT_PORT + BACK)):
-            if name in link.row.values:
-                number = read_whole(link.row.values[name], f"{place}: {name}", MOST_PORTS)
+            if (text := link.row.values.get(name)) is not None:
+                number = _port(text, f"{place}: {name}", is_strict=rows.strict)
                 ports.setdefault((node, peer), []).append(number)
         is_turned = (link.b, link.a) in ways
         ends = (link.b, link.a) if is_turned else (link.a, link.b)
@@ -81,6 +82,12 @@ def _has_facing(links: Sequence[LinkRow]) -> bool:
     """Return whether there are two links that join the same nodes in opposite directions."""
     ends = {(link.a, link.b) for link in links}
     return any((b, a) in ends for a, b in ends)
+
+
+def _port(text: str, where: str, *, is_strict: bool) -> int:
+    """Return the number of a port; 0, which no switch has, if a file of others has no such one."""
+    is_one = is_whole(text) and int(text) <= MOST_PORTS
+    return read_whole(text, where, MOST_PORTS) if is_strict or is_one else 0
 
 
 def _only(numbers: Sequence[int]) -> int | None:
