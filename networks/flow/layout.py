@@ -56,6 +56,9 @@ class Cables(NamedTuple):
 MOST_IN_TURNS = 200
 """Links of hosts up to which flows of hosts that send several messages may have queues."""
 
+MOST_WITH_QUEUES = 4096
+"""Hosts, or classes of them, up to which any links may have queues."""
+
 
 class FlowTables(ABC):
     """The tables of flows, which grow with the hosts' queue pairs.
@@ -111,6 +114,7 @@ class FlowTables(ABC):
         at = store.allocate("words", n.FLOW_NETWORK_WORDS)
         words = store.arena.words
         words[at + n.HAS_TURNS] = self._cables.hosts <= MOST_IN_TURNS
+        words[at + n.HAS_QUEUES] = count <= MOST_WITH_QUEUES
         for word, offset in tables.items():
             words[at + word] = offset
         floats = as_floats(words)

@@ -8,9 +8,9 @@ less than its max-min share, and so has one whose acknowledgements wait behind d
 
 Flows whose windows are not used up yet have at most their max-min shares. Where flows of several
 priorities meet, all have these; so have, in large networks, those of hosts that send several
-messages in turns, as more and more links would have to do with each other. Where all packets of a
-link come by another one that is full, they wait there; so what comes to a link is what earlier ones
-let through.
+messages in turns, and in very large ones all, as more and more links would have to do with each
+other. Where all packets of a link come by another one that is full, they wait there; so what comes
+to a link is what earlier ones let through.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def begin_part(words: Words, at: int) -> None:
 @inline
 def may_call(words: Words, at: int) -> bool:
     """Return whether there are queues anywhere, or a flow calls for one."""
+    if not words[at + n.HAS_QUEUES]:
+        return False
     if words[at + n.QUEUED] > 0:
         return True
     filling = words[at + n.FILLING_AT]

@@ -32,7 +32,8 @@ MET_LINKS_AT = 19
 FROM_FLOW = 20  # of the former, the first one that is solved now
 FROM_LINK = 21
 HAS_TURNS = 22  # 1: flows of hosts that send several messages may have queues, too
-FLOW_NETWORK_WORDS = 23
+HAS_QUEUES = 23  # 1: links may have queues; 0: there are too many flows to fit them to
+FLOW_NETWORK_WORDS = 24
 
 # A flow: a line of the cache each for what all events look at, what a message's end needs, what its
 # answers need, bytes, windows, and queues.

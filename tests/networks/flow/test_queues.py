@@ -13,6 +13,7 @@ from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.core.arena import Store
 from ringleaf.core.views import as_floats
+from ringleaf.networks.flow import layout
 from ringleaf.networks.flow.balancing import share_of_host
 from ringleaf.networks.flow.network import FlowNetwork
 from ringleaf.networks.options import NetworkOptions
@@ -234,3 +235,13 @@ def test_a_host_shares_what_those_leave_that_wish_for_less(
         as_floats(words)[n.flow_at(words, at, flow) + n.WISH] = wish
 
     assert share_of_host(words, at, 0) == pytest.approx(share)
+
+
+def test_networks_of_very_many_hosts_have_no_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message by two full links has its max-min share, half of each: no less than the others."""
+    far, near, other = ends_us((0, 6), (1, 3), (4, 7))
+    assert far > 1.05 * near
+    monkeypatch.setattr(layout, "MOST_WITH_QUEUES", len(HOSTS) - 1)
+    far, near, other = ends_us((0, 6), (1, 3), (4, 7))
+    assert far == pytest.approx(near, rel=0.01) == pytest.approx(other, rel=0.01)
+    assert far == pytest.approx(2 * SIZE_PS / 1e6, rel=0.02)
