@@ -143,6 +143,13 @@ def test_p4_utils_numbers_switches_and_ports_from_the_lowest_free_one(tmp_path: 
     )
 
 
+def test_ends_that_are_no_names_are_refused_as_such(tmp_path: Path) -> None:
+    link = {"source": {"a": 1}, "target": "s1", "node1": ["s1"], "node2": "a", "port1": 2}
+    nodes = [{"id": "a", "isHost": True}, {"id": "s1", "isSwitch": True}]
+    with pytest.raises(RingleafError, match="must have 'source', a text or whole number"):
+        build(write(tmp_path, {"nodes": nodes, "links": [link]}))
+
+
 def test_addresses_by_p4_utils_numbers_of_switches() -> None:
     switches = {"s10": {}, "s9": {"device_id": 1}, "s2": {"device_id": 257}}
     links = [LinkRow(a, b, FileRow(1, {})) for a, b in (("h1", "s9"), ("s2", "h2"), ("h7", "s10"))]

@@ -77,7 +77,8 @@ def _take_p4_utils(item: Any) -> None:
     if isinstance(item.get("ip"), str):
         item[IPV4] = item.pop("ip")
     ends = ("1", "2") if item.get("node1") == item.get("source") else ("2", "1")
-    if {item.get("node1"), item.get("node2")} == {item.get("source"), item.get("target")}:
+    joined = [item.get("source"), item.get("target")]
+    if [item.get("node1"), item.get("node2")] in (joined, joined[::-1]):
         for name, end in zip((OUT_PORT, OUT_PORT + BACK), ends, strict=True):
             if isinstance(item.get(f"port{end}"), int):
                 item[name] = item.pop(f"port{end}")
