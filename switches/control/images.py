@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -179,6 +180,14 @@ class Image:
         row[ACTION] = action
         self._put_arguments(row, action, member.arguments)
         return row
+
+
+@lru_cache(maxsize=1024)
+def without_entries(shape: TableShape, action: int, arguments: tuple[int, ...]) -> Fields:
+    """Return the image of a table that has only a default action: many switches have the same."""
+    image = Image(shape, (), InstalledEntry((), action, arguments), None, {}).build(0)
+    image.flags.writeable = False
+    return image
 
 
 def _ranked(entries: Sequence[InstalledEntry]) -> list[tuple[int, InstalledEntry]]:

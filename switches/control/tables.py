@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ringleaf.core.arena import Fields
 from ringleaf.core.units import format_count
 from ringleaf.errors import Code, ConfigError
-from ringleaf.switches.control.images import Image
+from ringleaf.switches.control.images import Image, without_entries
 from ringleaf.switches.control.profiles import Profile, check_arguments
 from ringleaf.switches.engine.columns import EntryColumns
 from ringleaf.switches.engine.shapes import TableShape
@@ -105,6 +105,8 @@ class TableEntries:
         Args:
             records_at: Offset in `arena.fields` of the entries' records, 0 for none.
         """
+        if not (self._columns or self._made or self._profile):
+            return without_entries(self._shape, self.default.action, self.default.arguments)
         if self._columns or self._profile or len(self._made) > MOST_KEPT_ENTRIES:
             return self._lay_out(self._columns or list(self._made.values()), records_at)
         # Routes that change for a while and back have the same entries again.

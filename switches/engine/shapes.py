@@ -35,9 +35,9 @@ class KeyPart:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TableShape:
-    """One table's packing."""
+    """One table's packing; a program has one for each table, so each is equal to itself alone."""
 
     table: TableSource
     widths: tuple[int, ...]  # bits of each key

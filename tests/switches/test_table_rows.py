@@ -277,7 +277,7 @@ def test_rows_lie_where_one_after_the_other_would_put_them(pairs: list[tuple[int
     for number, group in enumerate(dict.fromkeys(group for group, _ in pairs)):
         own = list(dict.fromkeys(key for of, key in pairs if of == group))
         slots = 2
-        while slots < 2 * len(own):
+        while slots < 2 * [of for of, _ in pairs].count(group):
             slots *= 2
         table: list[int | None] = [None] * slots
         for key in own:
