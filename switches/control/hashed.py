@@ -83,7 +83,7 @@ def _are_equal(words: Fields, others: Fields) -> bool:
 def _number_groups(
     masks: Fields, home: Words, met: Words, group: Words, first: Words, slots: Words
 ) -> int:
-    """Number the groups of equal masks as they come, and return how many there are.
+    """Return how many groups of equal masks there are, numbered as they come.
 
     As rows come best first, so do groups.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from fractions import Fraction
 
-from ringleaf.topologies.switching.hedera import estimate
+from ringleaf.topologies.switching.hedera import alike, estimate
 from ringleaf.topologies.switching.matching import bipartite
 from ringleaf.topologies.switching.plan import CircuitDemand, Circuits, Pair
 from ringleaf.topologies.switching.settings import CircuitController
@@ -36,14 +36,14 @@ def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
 
 def between_racks(demand: CircuitDemand) -> dict[Pair, Fraction]:
     """Return the natural demand of each two racks, in rates of a NIC."""
-    counts: Counter[tuple[Pair, tuple[int, int]]] = Counter()  # flows, by their racks and share
-    for (src, dst), share in zip(demand.flows, estimate(demand.flows), strict=True):
-        pair = demand.rack_of[src], demand.rack_of[dst]
-        if pair[0] != pair[1]:
-            counts[pair, share.as_integer_ratio()] += 1
+    shares = estimate(demand.flows)
     total: dict[Pair, Fraction] = defaultdict(Fraction)
-    for (pair, ratio), count in counts.items():
-        total[pair] += count * Fraction(*ratio)
+    for share, flows in alike(range(len(shares)), shares):
+        ends = (demand.flows[flow] for flow in flows)
+        counts = Counter((demand.rack_of[src], demand.rack_of[dst]) for src, dst in ends)
+        for pair, count in counts.items():
+            if pair[0] != pair[1]:
+                total[pair] += count * share
     return dict(total)
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain
 
 Flow = tuple[Hashable, Hashable]
 """The two ends: the one that sends, and the one that receives."""
@@ -57,23 +58,40 @@ def _share(own: Sequence[int], demand: list[Fraction], settled: set[int]) -> Non
     """Share a sender's NIC among its flows that no receiver limits."""
     free = [flow for flow in own if flow not in settled]
     if free:
-        share = (1 - sum(demand[flow] for flow in own if flow in settled)) / Fraction(len(free))
+        others = [flow for flow in own if flow in settled]
+        share = (1 - _total(alike(others, demand))) / Fraction(len(free))
         for flow in free:
             demand[flow] = share
 
 
 def _limit(own: Sequence[int], demand: list[Fraction], settled: set[int]) -> None:
     """Share a receiver's NIC among its flows, if they ask for more than it has."""
-    if sum(demand[flow] for flow in own) <= 1:
+    limited, left = alike(own, demand), Fraction(1)
+    if _total(limited) <= left:
         return
-    limited, left = list(own), Fraction(1)
     while True:
-        share = left / len(limited)
-        small = [flow for flow in limited if demand[flow] < share]
+        share = left / sum(len(flows) for _, flows in limited)
+        small = [(asked, flows) for asked, flows in limited if asked < share]
         if not small:
             break
-        left -= sum(demand[flow] for flow in small)
-        limited = [flow for flow in limited if demand[flow] >= share]
-    for flow in limited:
+        left -= _total(small)
+        limited = [(asked, flows) for asked, flows in limited if asked >= share]
+    for flow in chain.from_iterable(flows for _, flows in limited):
         demand[flow] = share
-    settled.update(limited)
+        settled.add(flow)
+
+
+Alike = Sequence[tuple[Fraction, Sequence[int]]]
+"""Flows by what they ask for, which several may have in common."""
+
+
+def alike(flows: Iterable[int], demand: Sequence[Fraction]) -> Alike:
+    """Return flows by their demand, as fractions take so long that each is looked at only once."""
+    groups: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for flow in flows:
+        groups[demand[flow].as_integer_ratio()].append(flow)  # a fraction's hash takes longer
+    return [(demand[own[0]], own) for own in groups.values()]
+
+
+def _total(groups: Alike) -> Fraction:
+    return sum((asked * len(flows) for asked, flows in groups), Fraction(0))
