@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import invert, neg, pos
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -114,20 +114,15 @@ class Forwarding:
         groups = _Groups(around.dmac, around.salt)
         turned = turns(self.graph, switch)
         port_sets = ways.port_sets(switch)
-        yield _lpm(
-            places.address[around.ranks],
-            around.whole,
-            port_sets.of_host[around.ranks],
-            port_sets.sets,
-            groups,
-        )
         targets = np.zeros(len(places.order), bool)
         targets[[index(dst) for _, dst in turned]] = True
-        remote = _remote(around.others, port_sets, places, targets, groups)
+        own = _own(around, port_sets, places)
+        remote = _remote(around.others, port_sets, places, targets)
+        hosts = _lpm(own.followed_by(remote), port_sets.sets, groups)
         detours = _detours(self.graph, turned, groups)
         yield groups.rows()
         yield detours
-        yield remote
+        yield hosts
 
 
 def route_updates(before: Sequence[Item], after: Sequence[Item]) -> list[fy.P4TableEntry]:
@@ -336,13 +331,30 @@ class _Groups:
         )
 
 
+class _Prefixes(NamedTuple):
+    """Prefixes, the length of each, its set of ports by number, and whether detours lead there."""
+
+    addresses: Fields
+    lengths: Fields
+    sets: npt.NDArray[np.int32]
+    turned: npt.NDArray[np.bool_]
+
+    def followed_by(self, others: _Prefixes) -> _Prefixes:
+        """Return these and then others: rows of one table are read at once."""
+        columns: Iterable[Any] = zip(self, others, strict=True)
+        return _Prefixes._make(np.concatenate(column) for column in columns)
+
+
+def _own(around: _Surroundings, port_sets: PortSets, places: _Places) -> _Prefixes:
+    """Return routes to a switch's own hosts."""
+    ranks = around.ranks
+    sets, turned = port_sets.of_host[ranks], np.zeros(len(ranks), bool)
+    return _Prefixes(places.address[ranks], around.whole, sets, turned)
+
+
 def _remote(
-    ranks: Words,
-    port_sets: PortSets,
-    places: _Places,
-    turned: npt.NDArray[np.bool_],
-    groups: _Groups,
-) -> TableRows:
+    ranks: Words, port_sets: PortSets, places: _Places, turned: npt.NDArray[np.bool_]
+) -> _Prefixes:
     """Return routes to other switches' hosts; those `turned`, of detours, get one of their own."""
     leaf, sets = places.leaf[ranks], port_sets.of_host[ranks]
     starts = np.flatnonzero(np.diff(leaf, prepend=-1))  # of each leaf's hosts in `ranks`
@@ -354,29 +366,17 @@ def _remote(
     single = np.flatnonzero(~shared[leaf] | turned[ranks])
     # A leaf's prefix comes before its single hosts.
     order = np.argsort(np.concatenate([2 * prefixes, 2 * single + 1]), kind="stable")
-    return _lpm(
+    return _Prefixes(
         np.concatenate([places.subnet[leaf[prefixes]], places.address[ranks[single]]])[order],
         np.repeat(np.array([PREFIX_BITS, 32], np.uint64), [len(prefixes), len(single)])[order],
         np.concatenate([sets[prefixes], sets[single]])[order],
-        port_sets.sets,
-        groups,
         np.concatenate([np.zeros(len(prefixes), bool), turned[ranks[single]]])[order],
     )
 
 
-def _lpm(
-    addresses: Fields,
-    lengths: Fields,
-    sets: npt.NDArray[np.int32],
-    ports: Sequence[Ports],
-    groups: _Groups,
-    turned: npt.NDArray[np.bool_] | None = None,
-) -> TableRows:
-    """Return routes to prefixes by sets of ports, given by number; those `turned` by groups."""
-    kinds = 2 * sets.astype(np.int64)
-    if turned is not None:
-        kinds += turned
-    met, kind = renumbered(kinds)
+def _lpm(prefixes: _Prefixes, ports: Sequence[Ports], groups: _Groups) -> TableRows:
+    """Return routes to prefixes by sets of ports; those of detours by groups."""
+    met, kind = renumbered(2 * prefixes.sets.astype(np.int64) + prefixes.turned)
     first = np.zeros(len(met), np.int64)
     first[kind[::-1]] = np.arange(len(kind) - 1, -1, -1)
     actions = np.zeros((len(met), 4), np.uint64)
@@ -385,7 +385,7 @@ def _lpm(
         actions[place] = groups.towards(ports[number // 2], group=bool(number % 2))
     return TableRows(
         "ipv4_lpm",
-        {"dst": (addresses, lengths)},
+        {"dst": (prefixes.addresses, prefixes.lengths)},
         CALLS,
         actions[kind, 0].astype(np.int64),
         actions[kind, 1:],
