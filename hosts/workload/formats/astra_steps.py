@@ -1,13 +1,13 @@
 """Steps of a layer-by-layer workload of ASTRA-sim 1.0 or SimAI, as nodes of each rank.
 
 Source:
-    ASTRA-sim 1.0, workload/Workload.cc, whose state machines these are.
+    ASTRA-sim 1.0, workload/Workload.cc, whose state machines these are, and SimAI's fork of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ringleaf.core.units import PS_PER_NS, format_count
@@ -38,6 +38,7 @@ class Policy:
     Attributes:
         forward: Whether collectives of the forward pass are called.
         inputs: When those of inputs' gradients are waited for.
+        first_inputs: Whether the first layer calls for them too.
         weights: Whether those of weights' gradients are called; nobody waits for them.
         weights_first: Whether weights' gradients come before those of inputs.
         backward: Whether there is a backward pass.
@@ -46,13 +47,14 @@ class Policy:
 
     forward: bool = True
     inputs: GradientWait = GradientWait.NEVER
+    first_inputs: bool = False
     weights: bool = False
     weights_first: bool = False
     backward: bool = True
     divided: bool = False
 
 
-_TRANSFORMER = Policy(inputs=GradientWait.AT_ONCE, weights=True, divided=True)
+_TRANSFORMER = Policy(inputs=GradientWait.LATER, first_inputs=True, weights=True, divided=True)
 
 POLICIES = {
     "MICRO": Policy(forward=False, weights=True),
@@ -64,6 +66,12 @@ POLICIES = {
 }
 """The kinds that are read. Others divide ranks by the dimensions of a network, which the file does
 not have."""
+
+_SIMAI_S_OWN = dict.fromkeys(
+    ("HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER_FWD_IN_BCKWD"),
+    replace(_TRANSFORMER, inputs=GradientWait.AT_ONCE),
+)
+"""The kinds that SimAI's fork has changed: inputs' collectives became blocking ones."""
 
 MICRO = "MICRO"
 
@@ -91,22 +99,26 @@ class AstraLayer:
 
 @dataclass(frozen=True, slots=True)
 class AstraHeader:
-    """The first line: the kind, sizes of groups, and layers whose forward pass runs again."""
+    """The first line: the kind, sizes of groups, and layers whose forward pass runs again.
+
+    Attributes:
+        is_simai_s: Whether it has words of SimAI's: sizes of all-gathers are then those of the
+            whole result, and inputs' gradients are waited for before those of weights.
+        unknown: Its words that are not known.
+    """
 
     kind: str
     sizes: Mapping[str, int]
     checkpoints: frozenset[int] = frozenset()
     initiates: frozenset[int] = frozenset()
+    is_simai_s: bool = False
+    unknown: tuple[str, ...] = ()
 
     @property
     def policy(self) -> Policy:
         """What the kind does."""
-        return POLICIES[self.kind]
-
-    @property
-    def is_simai_s(self) -> bool:
-        """Whether sizes of all-gathers are those of the whole result, as SimAI has them."""
-        return TP in self.sizes
+        own = _SIMAI_S_OWN if self.is_simai_s else POLICIES
+        return own.get(self.kind, POLICIES[self.kind])
 
 
 @dataclass(slots=True)
@@ -163,7 +175,7 @@ class Maker:
         waits = self.last
         if policy.inputs is GradientWait.AT_ONCE:
             self.last = waits = self._call(layer, layer.inputs, "inputs")
-        elif place:
+        elif place or policy.first_inputs:
             waits = self._call(layer, layer.inputs, "inputs")
         self._weights(layer)
         self.last = tuple(dict.fromkeys((*self.last, *waits)))

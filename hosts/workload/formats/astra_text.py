@@ -50,11 +50,15 @@ CALLS = {
 
 COLUMNS = 12
 
+_NUMBER = re.compile(r"-?\d+(\.\d*)?")
 _SIGNS = re.compile(r"\s*[:=]\s*")
 
-_COUNTS = {"model_parallel_NPU_group:": TP, "ep:": EP, "pp:": "pp", "all_gpus:": ALL}
+_COUNTS = {"model_parallel_NPU_group:": TP, "ep:": EP, "expert_parallel_npu_group:": EP}
+_COUNTS |= {"pp:": "pp", "all_gpus:": ALL}
 _LISTS = ("checkpoints:", "checkpoint_initiates:")
-_UNUSED = ("vpp:", "ga:", "pp_comm", "pp_comm:")  # of stages of a pipeline, of which there is one
+_UNUSED = ("vpp:", "ga:", "pp_comm", "pp_comm:", "mode:")  # of a pipeline, which has one stage
+_ASTRA_SIM_S = ("model_parallel_NPU_group:", *_LISTS)
+"""The words of ASTRA-sim's own files; all others are SimAI's, which passes over any word."""
 
 
 def read_astra_text(path: Path, ranks: int | None = None) -> Graph:
@@ -98,19 +102,20 @@ def _header(where: str, words: Sequence[str]) -> AstraHeader:
         )
     sizes: dict[str, int] = {}
     lists: dict[str, frozenset[int]] = {}
+    keys: list[str] = []
     at = 1
     while at < len(words):
-        key = words[at]
-        value = _number(f"{where}: {key}", words[at + 1] if at + 1 < len(words) else "")
+        key, value = words[at], words[at + 1] if at + 1 < len(words) else ""
         at += 2
+        keys.append(key)
         if key in _LISTS:
-            lists[key] = frozenset(_number(f"{where}: {key}", each) for each in words[at:][:value])
-            at += value
+            count = _number(f"{where}: {key}", value)
+            lists[key] = frozenset(_number(f"{where}: {key}", each) for each in words[at:][:count])
+            at += count
         elif key in _COUNTS:
-            sizes[_COUNTS[key]] = value
-        elif key not in _UNUSED:
-            valid = ", ".join((*_COUNTS, *_LISTS, *_UNUSED))
-            raise ConfigError(f"{where}: must be one of {valid}, got {key!r:.60}")
+            sizes[_COUNTS[key]] = _number(f"{where}: {key}", value)
+        else:
+            _check_unused(where, key, value)
     if sizes.get("pp", 1) != 1:
         raise ConfigError(
             f"{where}: pp: must be 1, got {sizes['pp']}; the file has the layers of one stage, and "
@@ -118,7 +123,20 @@ def _header(where: str, words: Sequence[str]) -> AstraHeader:
         )
     if sizes.get(TP, 1) < 1 or sizes.get(EP, 1) < 1:
         raise ConfigError(f"{where}: groups must have 1 rank or more, got {dict(sizes)}")
-    return AstraHeader(kind, sizes, *(lists.get(each, frozenset()) for each in _LISTS))
+    checkpoints, initiates = (lists.get(each, frozenset()) for each in _LISTS)
+    is_simai_s = not {*keys} <= {*_ASTRA_SIM_S}
+    unknown = tuple(key for key in keys if key not in (*_COUNTS, *_LISTS, *_UNUSED))
+    return AstraHeader(kind, sizes, checkpoints, initiates, is_simai_s, unknown)
+
+
+def _check_unused(where: str, key: str, value: str) -> None:
+    """Check that a word without meaning here is one, and that a number follows it."""
+    if (key not in _UNUSED and not key.endswith(":")) or not _NUMBER.fullmatch(value):
+        valid = ", ".join((*_COUNTS, *_LISTS, *_UNUSED))
+        raise ConfigError(
+            f"{where}: must be one of {valid}, or another word with `:`, and a number, got "
+            f"{f'{key} {value}'.strip()!r:.60}"
+        )
 
 
 def _number(where: str, text: str) -> int:
@@ -200,6 +218,8 @@ def _notes(
 ) -> Iterator[str]:
     """Yield lines on what is not used, and on sizes that can be read in two ways."""
     policy, kind = header.policy, header.kind
+    if header.unknown:
+        yield f"{path}: words of the first line are passed over: {' '.join(header.unknown)}"
     if others:
         yield f"{path}: line {others[0][0]} and what follows are passed over: no layers are left"
     forward = any(layer.forward.call for layer in layers) and not policy.forward
@@ -212,7 +232,16 @@ def _notes(
     ]
     if unused:
         yield f"{path}: collectives of {' and '.join(unused)} are passed over, as {kind} has none"
+    yield from _readings(path, header, layers)
+
+
+def _readings(path: Path, header: AstraHeader, layers: Sequence[AstraLayer]) -> Iterator[str]:
+    """Yield how a file is read of which ASTRA-sim 1.0 and SimAI make different work."""
     parts = [part for layer in layers for part in (layer.forward, layer.inputs, layer.weights)]
-    if any(part.call is CalledCollective.ALL_GATHER for part in parts):
+    gathers = any(part.call is CalledCollective.ALL_GATHER for part in parts)
+    differs = gathers or any(layer.inputs.call for layer in layers)
+    if differs and header.policy.divided and not header.is_simai_s:
+        yield f"{path}: read as ASTRA-sim 1.0 does; with ep: 1 in the first line, as SimAI does"
+    if gathers:
         size = "the whole result, as SimAI has it" if header.is_simai_s else "each rank's share"
         yield f"{path}: sizes of ALLGATHER are those of {size}"

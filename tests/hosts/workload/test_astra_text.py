@@ -89,13 +89,22 @@ STEPS = {
                            "b forward!: ALLREDUCE 64 after b forward",
                            "b inputs: 5ns after b forward!",
                            "b inputs!: ALL_TO_ALL 128 after b inputs",
-                           "b weights: 6ns after b inputs!",
+                           "b weights: 6ns after b inputs",
                            "b weights!: REDUCE_SCATTER 256 after b weights",
                            "a inputs: 2ns after b weights, b inputs!",
                            "a inputs!: ALL_TO_ALL 16 after a inputs",
-                           "a weights: 3ns after a inputs!",
+                           "a weights: 3ns after a inputs",
                            "a weights!: REDUCE_SCATTER 32 after a weights"],
 }  # fmt: skip
+
+
+STEPS["HYBRID_TRANSFORMER ep: 1"] = [
+    line.replace("weights: 6ns after b inputs", "weights: 6ns after b inputs!").replace(
+        "weights: 3ns after a inputs", "weights: 3ns after a inputs!"
+    )
+    for line in STEPS["HYBRID_TRANSFORMER"]
+]
+"""SimAI's fork: the collective of inputs is a blocking one."""
 
 
 @pytest.mark.parametrize("kind", STEPS)
@@ -139,7 +148,11 @@ def test_groups_are_simai_s(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("head", "size", "what"),
-    [(SIMAI + "4", 256, "the whole result, as SimAI has it"), ("MICRO", 1024, "each rank's share")],
+    [
+        (SIMAI + "4 ep: 1", 256, "the whole result, as SimAI has it"),
+        (SIMAI + "4 checkpoints: 0 checkpoint_initiates: 0", 1024, "each rank's share"),
+        ("MICRO", 1024, "each rank's share"),
+    ],
 )
 def test_the_size_of_an_all_gather_is_said(tmp_path: Path, head: str, size: int, what: str) -> None:
     """SimAI's is the size of all ranks' parts together, here of 4 ranks."""
@@ -147,7 +160,32 @@ def test_the_size_of_an_all_gather_is_said(tmp_path: Path, head: str, size: int,
     found = read(tmp_path, head, layer, ranks=4 if head == "MICRO" else 16)
 
     assert [node.size_bytes for node in found.ranks[0].nodes if node.call] == [size]
-    assert found.notes[0].endswith(f"w.txt: sizes of ALLGATHER are those of {what}")
+    assert found.notes[-1].endswith(f"w.txt: sizes of ALLGATHER are those of {what}")
+
+
+@pytest.mark.parametrize(("more", "count"), [(" ", 1), (" ga: 1", 0), (" checkpoints: 0", 1)])
+def test_hybrid_files_are_astra_sim_s_or_simai_s(tmp_path: Path, more: str, count: int) -> None:
+    layer = "g -1 0 NONE 0 0 ALLREDUCE 8 0 NONE 0 0"
+    found = read(tmp_path, SIMAI + "2" + more, layer, ranks=4)
+
+    assert sum("read as ASTRA-sim 1.0 does; with ep: 1 in" in note for note in found.notes) == count
+
+
+def test_words_of_aicb_s_first_lines_are_known(tmp_path: Path) -> None:
+    """AICB has a line for inference, and one for many all-reduces; others are passed over."""
+    inference = "2 ep: 1 pp: 1 all_gpus: 4 mode: 1 vpp: 1 ga: 1 checkpoints: 0 pp_comm: 0.0"
+    reduces = "2  expert_parallel_npu_group: 2  pp: 1  ga: 1 all_gpus: 4 sp: 2 cp: 1"
+    layer = "m -1 0 ALLTOALL_EP 8 0 NONE 0 0 NONE 0 0"
+    alone, pairs = (read(tmp_path, SIMAI + each, layer) for each in (inference, reduces))
+
+    groups = [
+        [each.groups[node.group].ranks for node in each.ranks[1].nodes] for each in (alone, pairs)
+    ]
+    assert groups == [[(1,)], [(1, 3)]]
+    assert alone.notes == ()
+    assert pairs.notes == (
+        f"{tmp_path / 'w.txt'}: words of the first line are passed over: sp: cp:",
+    )
 
 
 def test_checkpoints_are_computed_again(tmp_path: Path) -> None:
@@ -215,7 +253,8 @@ GOOD = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 1"
         (f"{SIMAI}3 all_gpus: 8\n1\n{GOOD}\n", "must divide 8 ranks by model_parallel_NPU_group x"),
         (f"{SIMAI}0 all_gpus: 8\n1\n{GOOD}\n", "groups must have 1 rank or more, got "),
         (f"{SIMAI}\n1\n{GOOD}\n", "model_parallel_NPU_group:: must be a whole number, got ''"),
-        (f"{SIMAI}1 sp: 2\n1\n{GOOD}\n", "line 1: must be one of .*, got 'sp:'"),
+        (f"{SIMAI}1 sp: x\n1\n{GOOD}\n", "line 1: must be one of .*, got 'sp: x'"),
+        (f"{SIMAI}1 sp 2\n1\n{GOOD}\n", "line 1: must be one of .*, got 'sp 2'"),
         (f"{SIMAI}1 all_gpus: 9999\n1\n{GOOD}\n", "must have 1 to 4096 ranks, got 9999"),
         (f"DATA\n2\n{GOOD}\n", "line 2: must be the number of layers, 1, got 2"),
         ("DATA\n0\n", "line 2: must be the number of layers, got '0'"),
