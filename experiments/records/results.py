@@ -67,6 +67,11 @@ class Results(ABC):
     uses: dict[Key, list[LinkUse]] = field(default_factory=dict)
 
     @property
+    def has_any(self) -> bool:
+        """Whether anything was measured; work without messages has no rows, but a time."""
+        return bool(self.rows) or self.complete
+
+    @property
     def wrong(self) -> int | None:
         """The number of wrong values; None: none was checked."""
         known = [row.wrong for row in self.rows if row.wrong is not None]

@@ -35,7 +35,7 @@ def redraw(folder: Path, perform: Perform = in_turn, *, with_figures: bool = Tru
     if (folder / PLAN).is_file():
         return sweep_files.redraw(folder)
     results = read_results(folder)
-    if not results.rows:
+    if not results.has_any:
         raise ConfigError(
             f"plot: nothing was measured in this run, got {str(folder)!r}; run it again"
         )

@@ -109,7 +109,7 @@ def _measure(
             results.keep(folder)
             if experiment.watched:
                 keep_timeline(folder, results)
-            if results.rows:
+            if results.has_any:
                 for line in table.foot():
                     emit(line)
                 if drawn:

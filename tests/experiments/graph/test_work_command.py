@@ -315,6 +315,17 @@ def test_the_page_s_goal_schedule_runs(tmp_path: Path) -> None:
     assert least_ps < iteration_ps < 1.2 * least_ps
 
 
+def test_work_without_messages_has_a_time_and_a_page(tmp_path: Path) -> None:
+    """Rank 0 computes 1,000 ns, and rank 1 nothing."""
+    (tmp_path / "alone.goal").write_text("num_ranks 2\nrank 0 {\na: calc 1000\n}\nrank 1 {\n}\n")
+    summary, output = run(tmp_path, f"workload: trace\nfiles: {tmp_path}/alone.goal\n")
+
+    assert summary["rows"] == []
+    assert "# iteration: 1 us; of a rank's time: computing 50.0 %" in output
+    assert "iteration, simulated" in (tmp_path / "out" / "report.html").read_text()
+    assert typed("plot", str(tmp_path / "out"))[0] == 0
+
+
 def test_runs_of_several_values_are_a_sweep(tmp_path: Path) -> None:
     path = tmp_path / "sweep.yaml"
     path.write_text(SPEC + "schedule: [gpipe, 1f1b]\n")
