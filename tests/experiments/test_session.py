@@ -355,7 +355,7 @@ def test_a_run_without_measurements_can_not_be_drawn(
     finished: tuple[Path, CollectiveResults, list[str]], tmp_path: Path
 ) -> None:
     summary = json.loads((finished[0] / "summary.json").read_text())
-    (tmp_path / "summary.json").write_text(json.dumps({**summary, "rows": []}))
+    (tmp_path / "summary.json").write_text(json.dumps({**summary, "rows": [], "complete": False}))
 
     with pytest.raises(ConfigError, match="plot: nothing was measured in this run, got"):
         drawing.redraw(tmp_path)

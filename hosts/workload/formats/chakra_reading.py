@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.unknown_fields import UnknownFieldSet  # type: ignore[import-untyped]
 
 from ringleaf.core.files import CHAKRA_JSON, CHAKRA_PRINTED, kind_of
 from ringleaf.core.units import PS_PER_S, PS_PER_US, format_count, is_whole
@@ -46,6 +47,7 @@ from ringleaf.hosts.workload.graph import (
     MOST_RANKS,
     ROOTED,
     CalledCollective,
+    CallGroup,
     NodeKind,
     RankWork,
     WorkNode,
@@ -60,6 +62,9 @@ _COLLECTIVES = (
     *("ALL_TO_ALL", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK", "BARRIER"),
 )
 """The names of each `comm_type`."""
+
+_OLDER_ATTRIBUTE = 11
+"""The field of attributes of the schema until October 2023, in et_def/et_def.proto."""
 
 _TELLING = {SEND: "comm_dst", RECEIVE: "comm_src", COLLECTIVE: "comm_type"}
 """The attribute without which a node on the host's processor is a computation."""
@@ -119,12 +124,34 @@ def read_messages(path: Path) -> list[Any]:
     first = next(frames, None)
     if first is None:
         raise ConfigError(f"{path}: must begin with its metadata, got an empty file")
-    is_older = first[1][2:3] == b"\n"  # an attribute's name in place of a version
-    metadata = _parse(schema.OlderMetadata if is_older else schema.GlobalMetadata, path, *first)
+    nodes = [_parse(schema.Node, path, *first)] if _is_node(first[1]) else []
+    if not nodes:
+        _check_metadata(path, *first)
+    nodes += [_parse(schema.Node, path, at, data) for at, data in frames]
+    if nodes and _OLDER_ATTRIBUTE in {each.field_number for each in UnknownFieldSet(nodes[0])}:
+        raise ConfigError(
+            f"{path}: must be of schema 1.0, got nodes of before October 2023; convert it again"
+        )
+    return nodes
+
+
+def _is_node(data: bytes) -> bool:
+    """Return whether a file's first message is a node: traces of 2023 may lack metadata.
+
+    Metadata have no field with the number of a node's type.
+    """
+    try:
+        return bool(schema.Node.FromString(data).type)
+    except DecodeError:
+        return False
+
+
+def _check_metadata(path: Path, at: int, data: bytes) -> None:
+    is_older = data[2:3] == b"\n"  # an attribute's name in place of a version
+    metadata = _parse(schema.OlderMetadata if is_older else schema.GlobalMetadata, path, at, data)
     version = "" if is_older else metadata.version.removeprefix("v")
     if version and version.partition(".")[0] not in ("0", "1"):
         raise ConfigError(f"{path}: must be of schema 1.0, got {version!r:.80}")
-    return [_parse(schema.Node, path, at, data) for at, data in frames]
 
 
 def called_groups(messages: Iterable[Any]) -> set[str]:
@@ -160,7 +187,7 @@ def read_rank(
     path: Path,
     rank: int,
     messages: Sequence[Any],
-    groups: Mapping[str, int],
+    groups: Mapping[str, tuple[int, CallGroup]],
     passed: Passed,
     flops: float | None = None,
 ) -> RankWork:
@@ -170,7 +197,8 @@ def read_rank(
         path: Its file.
         rank: The rank.
         messages: What `read_messages` returns for the file.
-        groups: The place of each group among the graph's, by name; `EVERYBODY` among them.
+        groups: By name, the place of each group among the graph's, and the group; `EVERYBODY`
+            among them.
         passed: Counts what is passed over.
         flops: Operations per second, for computations with `num_ops` and no duration; None: such
             take no time.
@@ -233,7 +261,7 @@ class _Reader:
         self,
         path: Path,
         rank: int,
-        groups: Mapping[str, int],
+        groups: Mapping[str, tuple[int, CallGroup]],
         flops: float | None,
         passed: Passed,
     ) -> None:
@@ -313,9 +341,11 @@ class _Reader:
             )
         call = CALLS[number]
         size = _whole(attributes, "comm_size", where) if call is not CalledCollective.BARRIER else 0
-        rooted = call in ROOTED and "root_rank" in attributes
-        root = _whole(attributes, "root_rank", where) if rooted else 0
-        return {"call": call, "group": self._groups[name], "size_bytes": size, "root": root}
+        place, group = self._groups[name]
+        root = group.ranks[0] if call in ROOTED else 0
+        if call in ROOTED and "root_rank" in attributes:
+            root = _whole(attributes, "root_rank", where)
+        return {"call": call, "group": place, "size_bytes": size, "root": root}
 
 
 def _is_host_s(kind: int, attributes: Mapping[str, Any]) -> bool:

@@ -97,14 +97,14 @@ def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
     named: dict[str, Sequence[int]] = {**_read_groups(pattern, name, groups, len(paths))}
     named = _groups_in(paths, messages, named) | named
     known = chakra.groups_of(named, len(paths))
-    places = {group.name: place for place, group in enumerate(known)}
+    by_name = {group.name: (place, group) for place, group in enumerate(known)}
     passed = Passed()
     ranks = tuple(
-        read_rank(path, rank, own, places, passed, flops)
+        read_rank(path, rank, own, by_name, passed, flops)
         for rank, (path, own) in enumerate(zip(paths, messages, strict=True))
     )
     used = {node.group for work in ranks for node in work.nodes}
-    if places[chakra.EVERYBODY] not in used and chakra.EVERYBODY not in named:
+    if by_name[chakra.EVERYBODY][0] not in used and chakra.EVERYBODY not in named:
         known = known[:-1]
     return Graph(name, ranks, known, (*passed.notes(), *_alone(ranks)))
 

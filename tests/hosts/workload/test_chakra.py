@@ -297,6 +297,17 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         write_trace(graph([compute(0, 1)]), "chakra", tmp_path / "nowhere", "t")
 
 
+def test_a_root_that_is_not_said_is_the_group_s_first(tmp_path: Path) -> None:
+    """As collectives of Chakra's own converter are: a broadcast in a group without rank 0."""
+    data = node_with(7, comm_type=5, comm_size=8, pg_name="b")
+    pattern = write_ranks(tmp_path, node_with(4), node_with(4), data, data)
+    (tmp_path / "comm_group.json").write_text('{"b": [3, 2]}')
+
+    found = read_trace(pattern)
+    assert [found.ranks[rank].nodes[0].root for rank in (2, 3)] == [3, 3]
+    match(found)
+
+
 def test_groups_are_written_beside_the_trace(tmp_path: Path) -> None:
     made = graph(
         [call(0, CalledCollective.BARRIER, 0)],

@@ -16,7 +16,7 @@ from ringleaf.experiments.workloads.graph.names import named
 from ringleaf.hosts.workload.formats import schema
 from ringleaf.hosts.workload.formats.files import read_trace
 from ringleaf.hosts.workload.formats.framing import frame
-from ringleaf.hosts.workload.graph import CallGroup, NodeKind
+from ringleaf.hosts.workload.graph import CallGroup, NodeKind, WorkNode
 
 ours = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
@@ -129,6 +129,28 @@ def test_metadata_from_before_versions_are_read(tmp_path: Path) -> None:
     write_et(tmp_path, ["t.0.et"], b"\x0a" + bytes([len(attribute)]) + attribute)
 
     assert read_trace(str(tmp_path / "t.0.et")).ranks[0].nodes[0].duration_ps == 5_000_000
+
+
+def test_traces_without_metadata_are_read(tmp_path: Path) -> None:
+    """Chakra's text2chakra of November 2023 wrote nodes alone; the first one's number is 0."""
+    data = b"\x0f\x12\x09COMP_NODE\x18\x04\x38\x05" + b"\x04\x08\x01\x18\x04"
+    (tmp_path / "t.0.et").write_bytes(data)
+
+    nodes = read_trace(str(tmp_path / "t.0.et")).ranks[0].nodes
+    assert nodes == (
+        WorkNode(0, NodeKind.COMPUTE, "COMP_NODE", 5_000_000),
+        WorkNode(1, NodeKind.COMPUTE),
+    )
+
+
+def test_nodes_of_the_schema_before_are_told(tmp_path: Path) -> None:
+    """Their attributes are in field 11: name, type UINT, and u (field 6), 5."""
+    attribute = b"\x0a\x07runtime\x10\x02\x30\x05"
+    node = b"\x08\x01\x12\x01a\x18\x04\x5a" + bytes([len(attribute)]) + attribute
+    (tmp_path / "t.0.et").write_bytes(bytes([len(node)]) + node)
+
+    with pytest.raises(ConfigError, match=r"nodes of before October 2023; convert it again"):
+        read_trace(str(tmp_path / "t.0.et"))
 
 
 def test_ranks_may_have_leading_zeros(tmp_path: Path) -> None:
