@@ -20,6 +20,7 @@ from ringleaf.experiments.workloads.graph.names import FILES, LLM, TRACE, kind_o
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 from ringleaf.experiments.workloads.recovery.spec import RecoverySpec
 from ringleaf.hosts.workload.flows import PATTERNS
+from ringleaf.hosts.workload.formats.rank_names import trace_of
 from ringleaf.hosts.workload.graph import NodeKind
 from ringleaf.hosts.workload.llm import traffic
 from ringleaf.hosts.workload.llm.presets import PRESETS
@@ -62,7 +63,7 @@ def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
     if not options:
         choose("workload", "workload", name, (*PRESETS, *PATTERNS), FILES)
     if options[WORKLOAD] != LLM:
-        folder = Path(options.get("files", name)).name.partition(".")[0]
+        folder = trace_of(Path(options.get("files", name))).partition(".")[0]
         options["out"] = str(Path("runs") / file_name(folder))
     return {**options, **typed}
 

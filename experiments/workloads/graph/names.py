@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from ringleaf.core.files import (
@@ -19,6 +18,7 @@ from ringleaf.core.files import (
 from ringleaf.core.packing import without_packing
 from ringleaf.errors import ConfigError, choose
 from ringleaf.hosts.workload.flows import PATTERNS
+from ringleaf.hosts.workload.formats.rank_names import begins, pattern_of
 from ringleaf.hosts.workload.llm.presets import PRESETS
 
 LLM, TRACE, FLOWS = WORKLOADS = ("llm", "trace", "flows")
@@ -32,8 +32,6 @@ FILES = (
 )
 """The files that are workloads, for messages."""
 
-_OF_A_RANK = re.compile(r"(.+)\.\d+(\.(?:et|json)(?:\.\w+)?)", re.ASCII)
-
 
 def kind_of_workload(name: str) -> str | None:
     """Return the kind of workload of a file, by its suffix or contents; None: it is none."""
@@ -46,32 +44,41 @@ def kind_of_workload(name: str) -> str | None:
     kind = kind_of(path) if path else ""
     if kind in (GOAL_TEXT, ASTRA_WORKLOAD, CHAKRA_JSON, CHAKRA_PRINTED):
         return TRACE
-    if _is_prefix(name) or _traces_in(name):
+    if _traces_of(name):
         return TRACE
     return FLOWS if kind in (HTSIM, NS3_FLOWS) else None
 
 
-def _is_prefix(name: str) -> bool:
-    """Return whether Chakra's files are called NAME.0.et and so on, as ASTRA-sim is told them."""
-    return name not in NAMES and os.path.isfile(f"{name}.0.et")
+def _traces_of(name: str) -> list[str]:
+    """Return the patterns of Chakra's traces that a name means: their beginning, or their folder.
 
-
-def _traces_in(name: str) -> list[str]:
-    """Return the patterns of the traces of Chakra that a folder holds."""
-    if name in NAMES or not os.path.isdir(name) or not os.access(name, os.R_OK):
+    As ASTRA-sim has it, NAME means NAME.0.et and so on, if there are such.
+    """
+    if name in NAMES:
         return []
-    names = (_OF_A_RANK.fullmatch(file) for file in os.listdir(name))
-    return sorted({str(Path(name, f"{match[1]}.*{match[2]}")) for match in names if match})
+    folder, own = os.path.split(name)
+    begun = [each for each in _traces_in(folder or ".") if own and begins(each, own)]
+    if f"{own}.*.et" in begun:
+        return [f"{name}.*.et"]
+    return [str(Path(folder, each)) for each in begun] or [
+        str(Path(name, each)) for each in _traces_in(name)
+    ]
+
+
+def _traces_in(folder: str) -> list[str]:
+    """Return the patterns of the traces of Chakra that a folder holds."""
+    if not os.path.isdir(folder) or not os.access(folder, os.R_OK):
+        return []
+    return sorted({*map(pattern_of, os.listdir(folder))} - {""})
 
 
 def _files_of(name: str, where: str) -> str:
     """Return the files that a name stands for; they are a workload."""
-    if _is_prefix(name):
-        return f"{name}.*.et"
-    traces = _traces_in(name)
+    traces = [] if os.path.isfile(name) else _traces_of(name)
     if len(traces) > 1:
+        what = "the folder " if os.path.isdir(name) else ""
         raise ConfigError(
-            f"{where}workload: must be one trace, got the folder {name!r} with "
+            f"{where}workload: must be one trace, got {what}{name!r} with "
             f"{', '.join(traces)}; name one of them"
         )
     return traces[0] if traces else name

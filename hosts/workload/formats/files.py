@@ -32,6 +32,7 @@ from ringleaf.hosts.workload.formats.chakra_reading import (
 )
 from ringleaf.hosts.workload.formats.framing import read_bytes
 from ringleaf.hosts.workload.formats.goal import read_goal, write_goal
+from ringleaf.hosts.workload.formats.rank_names import pattern_meant, pattern_of, trace_of
 from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, check_ranks
 from ringleaf.hosts.workload.replay import NodeTimes
 
@@ -48,8 +49,6 @@ KINDS = (
 """The kinds of files with traces, for messages."""
 
 _OTHER_GROUPS = "comm_group.json"
-
-_ONE_OF_SEVERAL = re.compile(r"\.\d+\.(?=(?:et|json)\b)", re.ASCII)
 
 
 def read_trace(
@@ -92,7 +91,7 @@ def is_chakra(files: str) -> bool:
 
 def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
     paths = find_ranks(pattern)
-    name = without_packing(pattern.name.partition(".*")[0]).removesuffix(SUFFIX)
+    name = trace_of(pattern)
     messages = [read_messages(path) for path in paths]
     named: dict[str, Sequence[int]] = {**_read_groups(pattern, name, groups, len(paths))}
     named = _groups_in(paths, messages, named) | named
@@ -151,13 +150,7 @@ def find_ranks(pattern: Path) -> list[Path]:
         ConfigError: If there are none, a rank's is missing or has two, or it is one of several.
     """
     if "*" not in pattern.name:
-        whole = pattern.with_name(_ONE_OF_SEVERAL.sub(".*.", pattern.name, count=1))
-        if pattern.is_file() and whole != pattern and len(_by_rank(whole)) > 1:
-            raise ConfigError(
-                f"{pattern}: must be the files of all ranks, got one of {len(_by_rank(whole))}; "
-                f"write '{whole}' in quotes"
-            )
-        return [pattern]
+        return [_one_file(pattern)]
     by_rank = _by_rank(pattern)
     if not by_rank:
         raise ConfigError(
@@ -171,6 +164,21 @@ def find_ranks(pattern: Path) -> list[Path]:
             )
     check_ranks(str(pattern), len(by_rank))
     return [by_rank[rank] for rank in sorted(by_rank)]
+
+
+def _one_file(path: Path) -> Path:
+    """Return a file, if it is all of its trace."""
+    meant = pattern_meant(path.name)
+    if meant and not path.is_file():
+        whole = path.with_name(meant)
+        raise ConfigError(f"files: * must stand for the rank, got {path.name!r}; write '{whole}'")
+    whole = path.with_name(pattern_of(path.name) or path.name)
+    if path.is_file() and whole != path and len(_by_rank(whole)) > 1:
+        raise ConfigError(
+            f"{path}: must be the files of all ranks, got one of {len(_by_rank(whole))}; "
+            f"write '{whole}' in quotes"
+        )
+    return path
 
 
 def _by_rank(pattern: Path) -> dict[int, Path]:

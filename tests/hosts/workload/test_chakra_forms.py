@@ -182,6 +182,52 @@ def test_files_may_be_told_by_their_beginning(tmp_path: Path) -> None:
     assert named(f"{tmp_path}/t") == {"workload": "trace", "files": f"{tmp_path}/t.*.et"}
 
 
+@pytest.mark.parametrize(
+    ("names", "begin", "pattern"),
+    [
+        (["t.000.et", "t.001.et"], "t", "t.*.et"),
+        (["t.0.et.gz", "t.1.et.gz"], "t", "t.*.et.gz"),
+        (["t.0.json", "t.1.json"], "t", "t.*.json"),
+        (["t.0.et", "t.1.et", "t.0.json", "u.0.et"], "t", "t.*.et"),
+        (["rank0.et", "rank1.et"], "rank", "rank*.et"),
+        (["trace_rank_0.et", "trace_rank_1.et", "other.0.et"], "trace_rank", "trace_rank_*.et"),
+    ],
+)
+def test_a_beginning_is_all_before_the_rank(
+    tmp_path: Path, names: list[str], begin: str, pattern: str
+) -> None:
+    write_et(tmp_path, names)
+
+    assert named(f"{tmp_path}/{begin}")["files"] == f"{tmp_path}/{pattern}"
+    with pytest.raises(ConfigError, match="no such file"):
+        named(f"{tmp_path}/{begin[:-1]}x")
+
+
+@pytest.mark.parametrize("name", ["rank{}.et", "{}.et", "trace_rank_{}.et", "t-{}.et"])
+def test_ranks_may_be_named_in_many_ways(tmp_path: Path, name: str) -> None:
+    write_et(tmp_path, [name.format(0), name.format(1), "gpt2.et", "gpt3.et"])
+    pattern = str(tmp_path / name.format("*"))
+
+    assert named(str(tmp_path)) == {"workload": "trace", "files": pattern}
+    assert len(read_trace(pattern).ranks) == 2
+    with pytest.raises(ConfigError, match=r"files of all ranks, got one of 2; write '.*\*\.et'"):
+        read_trace(str(tmp_path / name.format(0)))
+    assert len(read_trace(str(tmp_path / "gpt2.et")).ranks) == 1
+
+
+@pytest.mark.parametrize("name", ["t.%d.et", "t.%02d.et", "t.{rank}.et", "t.{}.et"])
+def test_a_place_for_the_rank_is_written_as_a_star(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match=r"\* must stand for the rank, got .*write '.*t\.\*\.et'"):
+        read_trace(str(tmp_path / name))
+
+
+def test_a_trace_is_called_as_its_files_or_their_folder(tmp_path: Path) -> None:
+    write_et(tmp_path, ["rank0.et", "1.et", "0.et"])
+
+    assert read_trace(str(tmp_path / "rank*.et")).name == "rank"
+    assert read_trace(str(tmp_path / "*.et")).name == tmp_path.name
+
+
 def test_a_folder_is_the_one_trace_that_it_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
