@@ -124,14 +124,15 @@ class Graph:
     def label_of(self, node: WorkNode) -> str:
         """Return the traffic that a communicating node belongs to: `tp`, `p2p` or a group's name.
 
-        Groups whose names differ only by the number at the end, like `tp0` and `tp1`, are alike.
+        Groups whose names differ only by the number at the end, like `tp0` and `tp1`, are alike,
+        and so are `tp_0` and `tp_1`.
         """
         if node.label:
             return node.label
         if node.kind is not NodeKind.COLLECTIVE:
             return "p2p"
         name = self.groups[node.group].name
-        return name.rstrip("0123456789") or "group"
+        return name.rstrip("_0123456789") or "group"
 
     def nodes(self) -> Iterator[tuple[int, WorkNode]]:
         """Yield each rank's number with each of its nodes."""

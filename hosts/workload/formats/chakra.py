@@ -131,9 +131,20 @@ def _add(message: Any, name: str, **value: Any) -> None:
     message.attr.append(schema.AttributeProto(name=name, **value))
 
 
-def groups_of(names: Mapping[str, Sequence[int]], ranks: int) -> tuple[CallGroup, ...]:
-    """Return the groups of a graph: those of a file, and that of everybody."""
-    groups = [CallGroup(name, tuple(members)) for name, members in names.items()]
-    if EVERYBODY not in names:
-        groups.append(CallGroup(EVERYBODY, tuple(range(ranks))))
-    return tuple(groups)
+def groups_of(
+    lists: Mapping[str, Sequence[tuple[int, ...]]], ranks: int
+) -> list[tuple[str, CallGroup]]:
+    """Return the groups of a graph after what files call them: those of files, and of everybody.
+
+    Groups of one name have their first rank in their own.
+    """
+    groups = []
+    for name, lists_of_ranks in lists.items():
+        for members in lists_of_ranks:
+            own = name if len(lists_of_ranks) == 1 else f"{name}_{members[0]}"
+            while own != name and own in lists:
+                own += "_"
+            groups.append((name, CallGroup(own, members)))
+    if EVERYBODY not in lists:
+        groups.append((EVERYBODY, CallGroup(EVERYBODY, tuple(range(ranks)))))
+    return groups

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ from ringleaf.hosts.workload.formats.chakra_reading import (
 from ringleaf.hosts.workload.formats.framing import read_bytes
 from ringleaf.hosts.workload.formats.goal import read_goal, write_goal
 from ringleaf.hosts.workload.formats.rank_names import pattern_meant, pattern_of, trace_of
-from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, check_ranks
+from ringleaf.hosts.workload.graph import CallGroup, Graph, NodeKind, RankWork, check_ranks
 from ringleaf.hosts.workload.replay import NodeTimes
 
 GOAL, CHAKRA = FORMATS = ("goal", "chakra")
@@ -93,19 +95,35 @@ def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
     paths = find_ranks(pattern)
     name = trace_of(pattern)
     messages = [read_messages(path) for path in paths]
-    named: dict[str, Sequence[int]] = {**_read_groups(pattern, name, groups, len(paths))}
-    named = _groups_in(paths, messages, named) | named
-    known = chakra.groups_of(named, len(paths))
-    by_name = {group.name: (place, group) for place, group in enumerate(known)}
+    of_file = _read_groups(pattern, name, groups, len(paths))
+    lists = _groups_in(paths, messages, of_file) | {
+        each: [tuple(own)] for each, own in of_file.items()
+    }
+    known = chakra.groups_of(lists, len(paths))
     passed = Passed()
     ranks = tuple(
         read_rank(path, rank, own, by_name, passed, flops)
-        for rank, (path, own) in enumerate(zip(paths, messages, strict=True))
+        for rank, (path, own, by_name) in enumerate(
+            zip(paths, messages, _by_name(known, len(paths)), strict=True)
+        )
     )
     used = {node.group for work in ranks for node in work.nodes}
-    if by_name[chakra.EVERYBODY][0] not in used and chakra.EVERYBODY not in named:
-        known = known[:-1]
-    return Graph(name, ranks, known, (*passed.notes(), *_alone(ranks)))
+    if chakra.EVERYBODY not in lists and len(known) - 1 not in used:
+        known.pop()
+    return Graph(name, ranks, tuple(group for _, group in known), (*passed.notes(), *_alone(ranks)))
+
+
+def _by_name(
+    known: Sequence[tuple[str, CallGroup]], ranks: int
+) -> Iterator[dict[str, tuple[int, CallGroup]]]:
+    """Yield each rank's groups with their places: of several of one name, that which has it."""
+    counts = Counter(name for name, _ in known)
+    places = [(name, (place, group)) for place, (name, group) in enumerate(known)]
+    shared = {name: each for name, each in places if counts[name] == 1}
+    others = [(name, each) for name, each in places if counts[name] > 1]
+    for rank in range(ranks):
+        own = {name: each for name, each in others if rank in each[1].ranks}
+        yield shared | own if own else shared
 
 
 def _alone(ranks: Sequence[RankWork]) -> Iterator[str]:
@@ -118,19 +136,23 @@ def _alone(ranks: Sequence[RankWork]) -> Iterator[str]:
 
 def _groups_in(
     paths: Sequence[Path], messages: Sequence[Sequence[Any]], known: Collection[str]
-) -> dict[str, Sequence[int]]:
-    """Return the groups that files tell of and call, on which all must agree.
+) -> dict[str, list[tuple[int, ...]]]:
+    """Return the groups that files tell of and call, on which all must agree, by name.
 
-    Those that are known count as they are.
+    Those that are known count as they are. A name may be that of several groups which share no
+    rank, if each is told of by its own ranks: PyTorch has numbered so the groups of a mesh.
     """
     called = {name for own in messages for name in called_groups(own)}.difference(known)
-    groups: dict[str, Sequence[int]] = {}
-    for path, own in zip(paths, messages, strict=True):
+    groups: dict[str, list[tuple[int, ...]]] = {}
+    for rank, (path, own) in enumerate(zip(paths, messages, strict=True)):
         for name, ranks in named_groups(own).items():
             if name not in called:
                 continue
-            members = ranks or range(len(paths))
-            if list(groups.setdefault(name, members)) != list(members):
+            members = tuple(ranks or range(len(paths)))
+            others = groups.setdefault(name, [])
+            if members in others:
+                continue
+            if others and (rank not in members or not {*members}.isdisjoint(chain(*others))):
                 raise ConfigError(
                     f"{path}: group {name!r} must have the same ranks in all files, got "
                     f"{[*members][:8]}; give a file of groups"
@@ -140,6 +162,7 @@ def _groups_in(
                     f"{path}: group {name!r} has rank {max(members)}, got "
                     f"{format_count(len(paths), 'file')}; give the files of all ranks"
                 )
+            others.append(members)
     return groups
 
 

@@ -239,6 +239,31 @@ def test_files_that_differ_in_a_group_are_refused(tmp_path: Path) -> None:
         read(tmp_path, *texts)
 
 
+def test_groups_of_one_name_may_share_no_rank(tmp_path: Path) -> None:
+    """As DeviceMesh of older PyTorch numbers them; 1_2 is the name of another group."""
+    pairs = [
+        trace(group_node(1, {"pg_name": "1", "ranks": ranks}), call_of("1"))
+        for ranks in ([0, 1], [0, 1], [2, 3], [2, 3])
+    ]
+    found = read(tmp_path, *pairs)
+
+    assert found.groups == (CallGroup("1_0", (0, 1)), CallGroup("1_2", (2, 3)))
+    assert [work.nodes[-1].group for work in found.ranks] == [0, 0, 1, 1]
+    assert {found.label_of(work.nodes[-1]) for work in found.ranks} == {"group"}
+    (tmp_path / "comm_group.json").write_text('{"1_2": [0]}')
+    assert [group.name for group in read(tmp_path, *pairs).groups] == ["1_0", "1_2_", "1_2"]
+
+
+def test_a_file_must_not_tell_of_another_group_of_a_name(tmp_path: Path) -> None:
+    texts = [
+        trace(group_node(1, {"pg_name": "3", "ranks": ranks}), call_of("3"))
+        for ranks in ([0, 1], [2, 3], [2, 3], [2, 3])
+    ]
+
+    with pytest.raises(ConfigError, match=r"t\.1\.et: group '3' must have the same ranks in all"):
+        read(tmp_path, *texts)
+
+
 @pytest.mark.parametrize("values", ["", "[]", "['no JSON']", '[\'[{"pg_name": "1"}]\']', "[7, 8]"])
 def test_other_metadata_is_no_group(tmp_path: Path, values: str) -> None:
     made = node(1, chakra.METADATA)
