@@ -59,7 +59,11 @@ _KINDS = tuple(
             HTSIM,
             rb"(?>\s+|#[^\n]*\n)*+Nodes[ \t]+\d+\s+(?:#[^\n]*\n\s*)*(?:Connections|Triggers)\b",
         ),
-        (NS3_FLOWS, rb"\s*\d+[ \t]*\r?\n\s*(?:\d+[ \t]+){4,6}[\d.]+(?:[eE]-\d+)?[ \t]*(?:\r?\n|$)"),
+        (
+            NS3_FLOWS,
+            rb"\s*\d+[ \t]*\r?\n\s*(?:\d+[ \t]+){4,5}(?:[\d.]+[ \t]+)?[\d.]+(?:[eE]-\d+)?[ \t]*"
+            rb"(?:\r?\n|$)",
+        ),
         ("a topology of HPCC's ns-3", rb"\s*\d+[ \t]+\d+[ \t]+\d+[ \t]*\r?\n"),
     )
 )

@@ -79,7 +79,7 @@ def read_ns3_flows(path: Path, ranks: Mapping[str, int] | None = None) -> FlowFi
 
 
 def _ns3_flow(where: str, row: Sequence[str], ranks: Mapping[int, int]) -> TimedFlow:
-    if len(row) == 7 or (len(row) == 6 and not _is_port(row[3])):
+    if len(row) == 7 or (len(row) == 6 and not (_is_port(row[3]) and is_whole(row[4]))):
         raise ConfigError(
             f"{where}: must be source, destination, group, maybe port, bytes and start, got "
             f"{' '.join(row)!r:.80}; files with sizes in packets, and with a time of their end, "

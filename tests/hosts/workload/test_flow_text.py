@@ -79,6 +79,8 @@ def test_what_ns3_passes_over_is_named(tmp_path: Path) -> None:
         ("3\n0 1 3 100 8 2\n", "line 1: must be the number of flows, 1, got 3"),
         ("0\n0 1 3 100 8 2\n", "must have a flow at least, got none"),
         ("1\n0 1 3 100 8 2 9\n", "line 2: must be source, .*, got .*9'; files with sizes in pack"),
+        ("1\n0 1 3 1000 2.0 2.5\n", "line 2: must be source, .*; files with sizes in packets"),
+        ("1\n0 1 3 100 8 2.0 2.5\n", "line 2: must be source, .*; files with sizes in packets"),
         ("1\n0 1 3 10000000 2 9\n", "line 2: must be source, .*; files with sizes in packets"),
         ("2\n0 1 3 100 8 2\n0 1 8 2\n", "line 3: must be source, destination, group, maybe port"),
         ("2\n0 1 3 100 8 2\n0 1 3 100 8 2s\n", "line 3: start must be in seconds, got '2s'"),
