@@ -39,7 +39,10 @@ class MatchedWork:
         return len(self.ranks) == 1
 
 
-Places = tuple[tuple[tuple[int, ...], ...], ...]
+PlacesOfRank = tuple[tuple[int, ...], ...]
+"""By place of a rank's node, the places of others."""
+
+Places = tuple[PlacesOfRank, ...]
 """By rank and place of a node, the places of others."""
 
 

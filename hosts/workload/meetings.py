@@ -1,8 +1,9 @@
 """Meetings of ranks: which nodes of different ranks belong together, and whether all can run.
 
 Collectives of a group meet in program order: the first call of each of its ranks, the second, and
-so on, as MPI and NCCL have it. Messages meet by sender, receiver and tag, in program order. So all
-meetings are known before anything runs, and a graph that could wait forever is refused.
+so on, as MPI and NCCL have it. Messages meet by sender, receiver and tag, in program order. That is
+the order of nodes, but a node that waits for a later one comes after it. So all meetings are known
+before anything runs, and a graph that could wait forever is refused.
 
 An eager message leaves when its sender has reached it, and waits for its receiver where it arrives;
 a longer one leaves when both have reached it (a rendezvous).
@@ -16,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import ROOTED, CalledCollective, Graph, NodeKind, WorkNode
-from ringleaf.hosts.workload.matched import Matched, MatchedWork
-from ringleaf.hosts.workload.order import check_order
+from ringleaf.hosts.workload.matched import Matched, MatchedWork, PlacesOfRank
+from ringleaf.hosts.workload.order import check_order, program_order
 
 MOST_BYTES = 1 << 36
 """The most bytes that a rank brings to a meeting; a network would send more for days."""
@@ -41,7 +42,8 @@ def match(graph: Graph, eager_bytes: int | None = None) -> Matched:
     places = [_places(graph, rank) for rank in range(len(graph.ranks))]
     _check_nodes(graph)
     most = MOST_BYTES if eager_bytes is None else eager_bytes
-    meetings = (*_collectives(graph), *_messages(graph, most))
+    orders = [program_order(*each) for each in places]
+    meetings = (*_collectives(graph, orders), *_messages(graph, orders, most))
     of = [[-1] * len(work.nodes) for work in graph.ranks]
     for number, meeting in enumerate(meetings):
         for rank, place in zip(meeting.ranks, meeting.places, strict=True):
@@ -52,7 +54,7 @@ def match(graph: Graph, eager_bytes: int | None = None) -> Matched:
     return matched
 
 
-def _places(graph: Graph, rank: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
+def _places(graph: Graph, rank: int) -> tuple[PlacesOfRank, PlacesOfRank]:
     """Return, by node of a rank, the places of nodes that must have ended, and have begun."""
     nodes = graph.ranks[rank].nodes
     place = {node.id: number for number, node in enumerate(nodes)}
@@ -124,11 +126,12 @@ def _check_call(graph: Graph, rank: int, node: WorkNode, members: Sequence[froze
         raise ConfigError(f"{where}: its root must be in group {name!r}, got rank {node.root}")
 
 
-def _collectives(graph: Graph) -> Iterator[MatchedWork]:
+def _collectives(graph: Graph, orders: Sequence[Sequence[int]]) -> Iterator[MatchedWork]:
     """Yield the collectives of all groups, in the order of calls."""
     calls: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for rank, work in enumerate(graph.ranks):
-        for place, node in enumerate(work.nodes):
+    for rank, (work, order) in enumerate(zip(graph.ranks, orders, strict=True)):
+        for place in order:
+            node = work.nodes[place]
             if node.kind is NodeKind.COLLECTIVE:
                 calls[node.group, rank].append(place)
     for number, group in enumerate(graph.groups):
@@ -198,11 +201,14 @@ def _of_file(graph: Graph, rank: int) -> str:
     return f" ({source})" if source else ""
 
 
-def _messages(graph: Graph, eager_bytes: int) -> Iterator[MatchedWork]:
+def _messages(
+    graph: Graph, orders: Sequence[Sequence[int]], eager_bytes: int
+) -> Iterator[MatchedWork]:
     """Yield all messages: by sender, receiver and tag, in program order."""
     ends: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
-    for rank, work in enumerate(graph.ranks):
-        for place, node in enumerate(work.nodes):
+    for rank, (work, order) in enumerate(zip(graph.ranks, orders, strict=True)):
+        for place in order:
+            node = work.nodes[place]
             if node.kind is NodeKind.SEND:
                 ends.setdefault((rank, node.peer, node.tag), ([], []))[0].append(place)
             elif node.kind is NodeKind.RECEIVE:

@@ -7,15 +7,42 @@ wait for a node's begin, that has a number of its own, and the end waits for it,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.matched import Matched
+from ringleaf.hosts.workload.matched import Matched, PlacesOfRank
 
 SHOWN = 6
 """The most nodes of a circle that a message names."""
 
 Need = tuple[int, int, int, int]
 """A number, one that it waits for, and the rank and place of the node that waits."""
+
+
+def program_order(after: PlacesOfRank, begun: PlacesOfRank) -> Sequence[int]:
+    """Return the places of a rank's nodes, the first of the file first of those that may run.
+
+    Args:
+        after: By node, the places of those that must have ended, in order.
+        begun: Likewise, of those that must have begun.
+    """
+    needs = [(*ends, *begins) for ends, begins in zip(after, begun, strict=True)]
+    if all(place > needed for place, own in enumerate(needs) for needed in own):
+        return range(len(needs))
+    left = [len(own) for own in needs]
+    then: list[list[int]] = [[] for _ in needs]
+    for place, own in enumerate(needs):
+        for needed in own:
+            then[needed].append(place)
+    ready = [place for place, count in enumerate(left) if not count]  # a heap, as it is in order
+    order = []
+    while ready:
+        order.append(heappop(ready))
+        for place in then[order[-1]]:
+            left[place] -= 1
+            if not left[place]:
+                heappush(ready, place)
+    return [*order, *(place for place, count in enumerate(left) if count)]  # these are in a circle
 
 
 def check_order(matched: Matched) -> None:

@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 from hand_graphs import call, compute, graph, graphs, play, receive, send
 from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import CalledCollective, Graph
 from ringleaf.hosts.workload.meetings import match
+from ringleaf.hosts.workload.order import program_order
 
 
 def test_calls_of_a_group_meet_in_the_order_of_nodes() -> None:
@@ -40,6 +42,45 @@ def test_messages_meet_by_sender_receiver_and_tag() -> None:
     found = {each.size_bytes: each.places for each in match(made).meetings}
 
     assert found == {10: (0, 1), 20: (1, 0), 30: (2, 2)}
+
+
+def test_nodes_that_wait_for_later_ones_meet_after_them() -> None:
+    """Rank 0 sends its second message first, as its first one waits for what follows that."""
+    made = graph(
+        [send(1, 1, 10, 3), send(2, 1, 10), compute(3, 1000, 2)],
+        [receive(1, 0, 10), compute(2, 1000, 1), receive(3, 0, 10, 1)],
+    )
+
+    assert {each.places for each in match(made).meetings} == {(1, 0), (0, 2)}
+    replayed = play(match(made))
+    assert max(each.end_ps for times in replayed.times for each in times) == 1000
+
+
+def test_calls_may_stand_in_another_order_than_they_are_made() -> None:
+    what = CalledCollective.ALLREDUCE
+    made = graph(
+        [call(1, what, 8, 2), call(2, what, 8)], [call(2, what, 8), call(1, what, 8)],
+        groups=[(0, 1)],
+    )  # fmt: skip
+
+    assert [each.places for each in match(made).meetings] == [(1, 0), (0, 1)]
+
+
+@given(st.permutations(range(6)), st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5))))
+def test_program_order_is_the_file_s_as_far_as_waits_allow(
+    names: list[int], pairs: set[tuple[int, int]]
+) -> None:
+    """Waits are from later to earlier names, so there is no circle; the least place comes next."""
+    after: list[list[int]] = [[] for _ in names]
+    for a, b in pairs:
+        if names[a] > names[b]:
+            after[a].append(b)
+    places = tuple(tuple(sorted(each)) for each in after)
+    order: list[int] = []
+    while len(order) < len(names):
+        order.append(min(p for p in range(6) if p not in order and {*places[p]} <= {*order}))
+
+    assert list(program_order(places, ((),) * 6)) == order
 
 
 BROKEN: list[tuple[Graph, str]] = [
