@@ -15,7 +15,7 @@ _IN_FORMATS = re.compile(r"%\d*d|\{\w*\}", re.ASCII)
 def pattern_of(name: str) -> str:
     """Return the pattern of all ranks' files, in which `*` is the rank, for one's; "": it is none.
 
-    The number comes last, at the begin, after a sign, or after `rank` or `npu`.
+    The number comes last, at the beginning, after a sign, or after `rank` or `npu`.
     """
     match = _OF_A_RANK.fullmatch(name)
     return f"{match[1]}*{match[2]}" if match else ""
