@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ class GroupCalls:
             sample = next(iter([*([] if like is None else [like]), *inputs, *outputs]))
             dtype = sample.dtype
             _check(kind, [*inputs, *outputs], dtype)
-            name, finish = _reduction(op, self.ranks, outputs)
+            name, factor, divisor = _reduction(op, self.ranks, dtype)
             if name:
                 _check_reduction(dtype, name)
             elements = sum(each.numel() for each in inputs) if count is None else count
@@ -101,8 +101,8 @@ class GroupCalls:
             handle = work or self.work(outputs)
             streams = self._link.streams
             at_ps = streams.time_for(self._group, [*inputs, *outputs]) if streams else None
-            tensors = _scaled(op, inputs) if name else inputs
-            self._send(call, tensors, outputs, dtype.itemsize, handle, finish, at_ps)
+            tensors = _scaled(inputs, factor)
+            self._send(call, tensors, outputs, dtype.itemsize, handle, divisor, at_ps)
         return handle
 
     def _send(
@@ -112,7 +112,7 @@ class GroupCalls:
         outputs: Tensors,
         item: int,
         work: FabricWork,
-        finish: Callable[[], None],
+        divisor: int,
         at_ps: int | None,
     ) -> None:
         link = self._link
@@ -122,7 +122,7 @@ class GroupCalls:
         def end(source: int, end_ps: int) -> None:
             _copy_out(buffer, outputs)
             link.give(number)
-            finish()
+            _divide(outputs, divisor)
             work.set_source(source)
             work.finish_one(end_ps)
 
@@ -145,39 +145,35 @@ def _check_reduction(dtype: torch.dtype, name: str) -> None:
         raise RefusedCallError(str(error)) from None
 
 
-def _reduction(op: Any, ranks: int, outputs: Tensors) -> tuple[str, Callable[[], None]]:
-    """Return the name of a reduction, and what this rank does with its results afterwards."""
+def _reduction(op: Any, ranks: int, dtype: torch.dtype) -> tuple[str, Any, int]:
+    """Return a reduction's name, the factor of what ranks give, and the divisor of the results.
+
+    Averages are NCCL's: fractions are divided before they are added, so that no sum overflows, and
+    whole numbers afterwards, towards zero (`hostToDevRedOp` in its `enqueue.cc`).
+    """
     if op is None:
-        return "", _nothing
-    if _is_scaled(op):
-        return "sum", _nothing
+        return "", None, 1
+    if op == ReduceOp.PREMUL_SUM:
+        return "sum", op.__getstate__()[1], 1
     name = next((name for each, name in _OPS.items() if op == each), None)
     if name is None:
         raise RefusedCallError(f"reduce: unknown operation, got {op!r}")
     if name != AVERAGE:
-        return name, _nothing
-
-    def divide() -> None:
-        for each in outputs:
-            each.detach().div_(ranks)
-
-    return "sum", divide
+        return name, None, 1
+    has_fractions = dtype.is_floating_point or dtype.is_complex
+    return ("sum", 1 / ranks, 1) if has_fractions else ("sum", None, ranks)
 
 
-def _is_scaled(op: Any) -> bool:
-    return bool(op == ReduceOp.PREMUL_SUM)
+def _scaled(tensors: Tensors, factor: Any) -> Tensors:
+    """Return what a rank gives to a reduction: its tensors times a factor, if there is one."""
+    return tensors if factor is None else [each.detach() * factor for each in tensors]
 
 
-def _scaled(op: Any, inputs: Tensors) -> Tensors:
-    """Return what a rank gives to a reduction: a premultiplied sum's inputs times their factor."""
-    if not _is_scaled(op):
-        return inputs
-    factor = op.__getstate__()[1]
-    return [each.detach() * factor for each in inputs]
-
-
-def _nothing() -> None:
-    pass
+def _divide(tensors: Tensors, divisor: int) -> None:
+    """Divide results that are whole numbers."""
+    if divisor != 1:
+        for each in tensors:
+            each.detach().div_(divisor, rounding_mode="trunc")
 
 
 def _copy_in(buffer: np.ndarray[Any, Any], tensors: Tensors) -> None:

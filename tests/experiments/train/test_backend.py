@@ -71,7 +71,8 @@ class Link:
         for number in numbers:
             if number in self._open:
                 buffer, finish = self._open.pop(number)
-                buffer.view(np.float32)[:] *= 2
+                dtype = getattr(torch, self.calls[number - 1].dtype)
+                torch.from_numpy(buffer).view(dtype).mul_(2)
                 finish(0, 0)
 
 
@@ -171,6 +172,23 @@ def test_averages_and_scaled_sums_are_sums() -> None:
     assert [call.op for call in link.calls] == ["sum", "sum"]
     assert mean.tolist() == [3.0, 3.0]
     assert scaled.tolist() == [6.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "mean"),
+    [
+        (torch.float16, 4e4, 2e4),  # twice 40,000 would be infinite
+        (torch.bfloat16, 2.0**127, 2.0**126),
+        (torch.int32, -3, -1),  # -6 / 4, towards zero
+    ],
+)
+def test_averages_are_those_of_nccl(dtype: torch.dtype, value: float, mean: float) -> None:
+    _, group = make(Base, ranks=4)
+    tensor = torch.full((2,), value, dtype=dtype)
+
+    group.allreduce([tensor], SimpleNamespace(reduceOp=dist.ReduceOp.AVG)).wait()
+
+    assert tensor.tolist() == [mean, mean]
 
 
 @pytest.mark.parametrize(
