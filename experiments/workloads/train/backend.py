@@ -75,6 +75,11 @@ class RingleafGroup(Collectives):
     def _set_group_desc(self, text: str) -> None:
         self._described = text
 
+    @property
+    def _device_types(self) -> list[torch.device]:
+        """Its devices; PyTorch knows those of its own backends, and none of a group of Python's."""
+        return [torch.device("cpu")]
+
     def shutdown(self) -> None:
         """Do nothing: the link is closed when the process ends."""
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 from torch.nn.parallel import DistributedDataParallel
 
 from ringleaf.collectives.compression.compressor import Compressor, Feedback
@@ -98,3 +99,20 @@ def compress_all(compressor: str) -> None:
         compress(self, compressor)
 
     DistributedDataParallel.__init__ = init
+
+
+def replace_built_in_hook() -> None:
+    """Have DDP's hook for float16 that is of C++ be the one of Python, which does the same.
+
+    The one of C++ wants its results from C++, and ours come from Python.
+    """
+    usual = DistributedDataParallel._register_builtin_comm_hook
+
+    @wraps(usual)
+    def register(self: DistributedDataParallel, comm_hook_type: Any) -> None:
+        if comm_hook_type == dist.BuiltinCommHookType.FP16_COMPRESS:
+            self.register_comm_hook(None, fp16_compress_hook)
+        else:
+            usual(self, comm_hook_type)
+
+    DistributedDataParallel._register_builtin_comm_hook = register

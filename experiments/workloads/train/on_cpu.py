@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 
@@ -51,6 +52,7 @@ def keep_on_cpu(ranks: int) -> None:
         setattr(torch.cuda.nvtx, name, lambda *_, **__: None)
     torch.cuda.device.__enter__ = torch.cuda.device.__exit__ = lambda *_: None
     torch.cuda.current_device = lambda: 0
+    torch.cuda.nccl.version = lambda: (0, 0, 0)  # of errors' records; PyTorch for CPUs has none
     torch.cuda.device_count = _for_scripts(torch.cuda.device_count, ranks)
     usual = DistributedDataParallel.__init__
 
@@ -99,6 +101,7 @@ def _make_groups_without_devices() -> None:
     from torch.distributed import distributed_c10d
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import FullyShardedDataParallel, _init_utils
+    from torch.distributed.fsdp._flat_param import FlatParamHandle
 
     DeviceMesh.__init__ = _moved(DeviceMesh.__init__, keyword="device_type")
     _init_utils._check_module_states_for_sync_module_states = lambda *_: None
@@ -109,6 +112,8 @@ def _make_groups_without_devices() -> None:
         usual(self, *args, **named | {"device_id": torch.device("cpu")})
 
     FullyShardedDataParallel.__init__ = init
+    # It frees the device's copy, which is the only one: `FullStateDictConfig(offload_to_cpu=True)`.
+    FlatParamHandle.to_cpu = lambda _: nullcontext()
     for name in ("init_process_group", "new_group"):
         ours = _without_device(getattr(distributed_c10d, name))
         for place in (distributed, distributed_c10d):

@@ -16,7 +16,7 @@ from ringleaf.core.shipped import PACKAGE
 from ringleaf.experiments.workloads.train import streams
 from ringleaf.experiments.workloads.train.backend import NAME, base_class, make_class
 from ringleaf.experiments.workloads.train.clock import parse_compute
-from ringleaf.experiments.workloads.train.hooks import compress_all
+from ringleaf.experiments.workloads.train.hooks import compress_all, replace_built_in_hook
 from ringleaf.experiments.workloads.train.link import FabricError, RankConnection
 from ringleaf.experiments.workloads.train.observer import ScriptObserver
 from ringleaf.experiments.workloads.train.wire import FOLDER
@@ -70,9 +70,17 @@ def _connect(store: Any, rank: int, ranks: int) -> RankConnection:
     ScriptObserver(link, compute, timeline=link.settings["timeline"]).begin()
     streams.install(link)
     _tell_of_failures(link)
+    _leave_uncompiled()
+    replace_built_in_hook()
     if link.settings["compress"]:
         compress_all(link.settings["compress"])
     return link
+
+
+def _leave_uncompiled() -> None:
+    """Have `torch.compile` call this package's functions, and not look into them."""
+    if compiler := sys.modules.get("torch._dynamo.trace_rules"):
+        compiler.add(__package__)
 
 
 def _tell_of_failures(link: RankConnection) -> None:

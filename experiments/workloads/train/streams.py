@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import partial
 from typing import Any, Self
 
 import torch
@@ -250,7 +249,7 @@ def install(link: RankConnection) -> None:
         device.Stream = _made_for(streams, RankStream)
         device.Event = _made_for(streams, StreamEvent)
         device.current_stream = lambda device=None: streams.current
-        device.stream = device.StreamContext = partial(_On, streams)
+        device.stream = device.StreamContext = _made_for(streams, _On)
     torch.cpu.synchronize = lambda device=None: streams.wait_for_all()
     torch.cuda.default_stream = lambda device=None: streams.usual
     torch.Tensor.record_stream = lambda tensor, stream: None
@@ -264,7 +263,7 @@ def install(link: RankConnection) -> None:
 def _made_for(streams: RankStreams, kind: type[Any]) -> type[Any]:
     """Return a class whose instances belong to a rank's streams, and take PyTorch's arguments."""
 
-    def init(self: Any, *_: Any, **__: Any) -> None:
-        kind.__init__(self, streams)
+    def init(self: Any, *args: Any, **named: Any) -> None:
+        kind.__init__(self, streams, *args, **named)
 
     return type(kind.__name__, (kind,), {"__init__": init})

@@ -161,6 +161,15 @@ def test_functions_that_make_tensors_are_pytorch_s_in_all_else(tmp_path: Path) -
     assert lines == ["weights [0.75, 0.75]"] * 2
 
 
+def test_states_are_saved_and_models_compiled_in_pytorch_s_ways(tmp_path: Path) -> None:
+    """The script knows what each of its weights must be."""
+    script = SCRIPTS / "saves_and_compiles.py"
+    done = train(tmp_path, script, str(tmp_path / "saved"), ranks=2)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("rank done") == 2
+
+
 def test_what_cuda_alone_can_do_is_said_in_a_line(tmp_path: Path) -> None:
     done = train(tmp_path, SCRIPTS / "asks_for_cuda.py", "fails", ranks=2)
 

@@ -61,7 +61,7 @@ def never_joins(_rank: int) -> None:
 def main() -> None:
     if HOW == "never-joins" and os.environ["RANK"] == "1":
         sys.exit(0)
-    dist.init_process_group()
+    dist.init_process_group("nccl")
     ways = (sizes, never_meet, raises, dies, sleeps, futures, never_joins)
     {way.__name__.replace("_", "-"): way for way in ways}[HOW](dist.get_rank())
 
