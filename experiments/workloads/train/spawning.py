@@ -5,7 +5,8 @@ Many scripts start a process for each rank, by `torch.multiprocessing.spawn` or 
 function for its own rank in place of starting a process, and leaves out the others.
 
 What other ranks put into a queue never comes, so a rank that waits for it ends: rank 0 with a line,
-the others as if the script had ended. Workers of a pool are no ranks, and can't be: which rank one
+the others as if the script had ended. Of other arguments by which processes see what others write,
+rank 0 says that each rank has its own. Workers of a pool are no ranks, and can't be: which rank one
 of them gets is for the pool to choose. A group that one of them makes is refused. Ranks that are
 started as commands (`Popen` with RANK, or torchrun) would meet past the network: they are refused,
 too.
@@ -26,6 +27,12 @@ from typing import Any, NoReturn
 
 from ringleaf.core.units import format_count
 from ringleaf.experiments.workloads.train.register import current_link
+from ringleaf.experiments.workloads.train.started import (
+    StartedRank,
+    rank_of,
+    shared_kinds,
+    values_given,
+)
 
 _OF_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT")
 """Variables by which a command is told which rank it is."""
@@ -52,7 +59,10 @@ def adopt_spawned_ranks(rank: int, ranks: int) -> None:
         join: bool = True,
         **_: Any,
     ) -> _Context | None:
-        _check_count(nprocs, rank, ranks)
+        if nprocs != ranks:
+            text = f"starts {format_count(nprocs, 'rank')} itself, got --ranks {ranks}; "
+            _end(rank, f"{text}make both the same")
+        _keep_apart(values_given(fn, args, {}), rank)
         fn(rank, *args)
         return None if join else _Context()
 
@@ -72,11 +82,10 @@ def _refuse_commands(rank: int) -> None:
     def init(self: Any, args: Any, *more: Any, **named: Any) -> None:
         if what := starts_ranks(args, named.get("env"), os.environ):
             self._child_created = False  # its end looks at this
-            raise SystemExit(
-                f"ringleaf: the script starts ranks as commands, got {what}: each rank is the "
-                "script itself; leave that out where RANK is set"
-                if rank == 0
-                else 1
+            _end(
+                rank,
+                f"starts ranks as commands, got {what}: each rank is the script itself; leave that "
+                "out where RANK is set",
             )
         usual(self, args, *more, **named)
 
@@ -105,23 +114,43 @@ def _adopt_processes(rank: int, ranks: int) -> None:
     adopted: set[int] = set()
 
     def start(process: Any) -> None:
-        number = rank_of(process._args, process._kwargs)
+        started = rank_of(process)
         is_late = current_link() is not None and not adopted
-        if number is None or process.daemon or is_late or number in adopted:
-            if process._target is not None:
-                process._target = _NoRank(process._target)
+        if started is None or is_late or started.number in adopted:
+            name = "run" if process._target is None else "_target"
+            setattr(process, name, _NoRank(getattr(process, name), _reason(started, is_late)))
             usual(process)  # a loader of data, for instance
             return
-        adopted.add(number)
-        _check_count(max(ranks, number + 1), rank, ranks)
-        for each in (*process._args, *process._kwargs.values()):
-            if isinstance(each, Queue | SimpleQueue) and "get" not in vars(each):
-                each.get = _bounded_get(each, rank)  # type: ignore[method-assign]
+        _check_number(started, rank, ranks)
+        values = values_given(process._target, process._args, vars(process) | process._kwargs)
+        _keep_apart(values, rank, say=not adopted)
+        adopted.add(started.number)
         process._popen = _Ended()
-        if number == rank:
+        if started.number == rank:
             process.run()
 
     BaseProcess.start = start  # type: ignore[method-assign, assignment]
+
+
+def _reason(started: StartedRank | None, is_late: bool) -> str:
+    """Return what a process is that is no rank."""
+    if started is None:
+        return "a worker of a pool, or a process without an argument called rank, local_rank or gpu"
+    late = "a process that is started when there is a group already"
+    return late if is_late else f"a second process of rank {started.number}"
+
+
+def _keep_apart(values: Sequence[Any], rank: int, *, say: bool = True) -> None:
+    """Have ranks wait for no queue of another rank; have rank 0 say what else is not shared."""
+    for each in values:
+        if isinstance(each, Queue | SimpleQueue) and "get" not in vars(each):
+            each.get = _bounded_get(each, rank)  # type: ignore[method-assign]
+    if say and rank == 0 and (kinds := shared_kinds(values)):
+        sys.stderr.write(
+            f"ringleaf: the script shares {' and '.join(kinds)} among the ranks that it starts: "
+            "each rank is a script of its own, and sees only what it has written itself; use "
+            "torch.distributed (gather_object, barrier)\n"
+        )
 
 
 def _bounded_get(queue: Any, rank: int) -> Callable[..., Any]:
@@ -157,39 +186,31 @@ class _NoRank:
     """What a process does that is no rank; it can make no process group."""
 
     target: Callable[..., object]
+    kind: str
 
     def __call__(self, *args: Any, **kwargs: Any) -> object:
         for name in ("torch.distributed", "torch.distributed.distributed_c10d"):
             if name in sys.modules:
-                vars(sys.modules[name])["init_process_group"] = _refuse_group
+                vars(sys.modules[name])["init_process_group"] = self.refuse_group
         return self.target(*args, **kwargs)
 
-
-def _refuse_group(*_: Any, **__: Any) -> NoReturn:
-    raise RuntimeError(
-        "ringleaf: a rank must be the script itself, or a process that it starts by spawn or "
-        "Process, got a worker of a pool; call its function with RANK and WORLD_SIZE instead"
-    )
-
-
-def rank_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:
-    """Return the rank that a process of these arguments has; None if it does not seem to be one.
-
-    A rank is the first argument, as for `spawn`, or called `rank` or `local_rank`.
-    """
-    named = [kwargs[name] for name in ("rank", "local_rank") if name in kwargs]
-    first = next(iter([*named, *args]), None)
-    return first if isinstance(first, int) and not isinstance(first, bool) and first >= 0 else None
-
-
-def _check_count(count: int, rank: int, ranks: int) -> None:
-    """End the script, with a line by rank 0, if it starts another number of ranks."""
-    if count != ranks:
-        line = (
-            f"ringleaf: the script starts {format_count(count, 'rank')} itself, got --ranks "
-            f"{ranks}; "
+    def refuse_group(self, *_: Any, **__: Any) -> NoReturn:
+        raise RuntimeError(
+            "ringleaf: a rank must be the script itself, or a process that it starts by spawn or "
+            f"Process, got {self.kind}; call its function with RANK and WORLD_SIZE instead"
         )
-        raise SystemExit(f"{line}make both the same" if rank == 0 else 1)
+
+
+def _check_number(started: StartedRank, rank: int, ranks: int) -> None:
+    """End the script if a process is of a rank that there is not."""
+    if started.number >= ranks:
+        text = f"starts rank {started.number} (by {started.argument}), got --ranks {ranks}; "
+        _end(rank, f"{text}make both fit, or call the argument that is the rank rank")
+
+
+def _end(rank: int, why: str) -> NoReturn:
+    """End the script, with a line by rank 0."""
+    raise SystemExit(f"ringleaf: the script {why}" if rank == 0 else 1)
 
 
 class _Context:

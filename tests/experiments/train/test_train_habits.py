@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import torch.distributed as dist
 from commanding import ROOT, SCRIPTS, train
 from interrupting import heed_interrupts
@@ -19,7 +21,8 @@ from interrupting import heed_interrupts
 from ringleaf.experiments.workloads.train import spawning
 from ringleaf.experiments.workloads.train.launch import version_hint
 from ringleaf.experiments.workloads.train.on_cpu import hint
-from ringleaf.experiments.workloads.train.spawning import rank_of, starts_ranks
+from ringleaf.experiments.workloads.train.spawning import starts_ranks
+from ringleaf.experiments.workloads.train.started import rank_of, shared_kinds
 from ringleaf.experiments.workloads.train.wire import FOLDER
 
 STARTS = SCRIPTS / "starts_ranks.py"
@@ -85,22 +88,68 @@ def test_commands_that_start_ranks_are_known(
     assert starts_ranks(args, env, {"RANK": "1", "WORLD_SIZE": "4"}) == what
 
 
+def start_late(size: int, rank: int, **others: int) -> None:
+    """Stand for a rank, whose number is not the first argument."""
+
+
+class StartedObject(multiprocessing.Process):
+    def __init__(self, **about: Any) -> None:
+        super().__init__()
+        vars(self).update(about)
+
+
 @pytest.mark.parametrize(
-    ("args", "kwargs", "rank"),
+    ("process", "rank"),
     [
-        ((2, "x"), {}, 2),
-        ((), {"rank": 1}, 1),
-        (("path",), {"local_rank": 0}, 0),
-        (("path", 1), {}, None),
-        ((True,), {}, None),
-        ((-1,), {}, None),
-        ((), {}, None),
+        (multiprocessing.Process(target=print, args=(2, "x")), (2, "the first argument")),
+        (multiprocessing.Process(target=print, kwargs={"rank": 1}), (1, "rank")),
+        (multiprocessing.Process(target=print, args=("x",), kwargs={"gpu": 0}), (0, "gpu")),
+        (multiprocessing.Process(target=start_late, args=(4, 1)), (1, "rank")),
+        (multiprocessing.Process(target=start_late, args=(4, 1), daemon=True), (1, "rank")),
+        (multiprocessing.Process(target=partial(start_late, 4), args=(1,)), (1, "rank")),
+        (multiprocessing.Process(target=partial(start_late, rank=3), args=(4,)), (3, "rank")),
+        (StartedObject(size=4, local_rank=1), (1, "local_rank")),
+        (StartedObject(size=4), None),
+        (multiprocessing.Process(target=print, args=(0, "x"), daemon=True), None),  # a loader
+        (multiprocessing.Process(target=print, args=("path", 1)), None),
+        (multiprocessing.Process(target=print, args=(True,)), None),
+        (multiprocessing.Process(target=print, args=(-1,)), None),
+        (multiprocessing.Process(target=print), None),
     ],
 )
 def test_processes_of_ranks_are_known_by_their_arguments(
-    args: tuple[object, ...], kwargs: dict[str, object], rank: int | None
+    process: BaseProcess, rank: tuple[int, str] | None
 ) -> None:
-    assert rank_of(args, kwargs) == rank
+    assert rank_of(process) == rank
+
+
+def test_a_rank_that_there_is_not_is_refused_with_its_argument(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(BaseProcess, "start", BaseProcess.start)
+    spawning._adopt_processes(0, 2)
+
+    with pytest.raises(SystemExit, match=r"starts rank 2 \(by the first argument\), got --ranks 2"):
+        multiprocessing.Process(target=print, args=(2, 0)).start()
+
+
+def test_rank_0_says_what_ranks_would_share(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In plain Python each process would see what others write."""
+    monkeypatch.setattr(BaseProcess, "start", BaseProcess.start)
+    spawning._adopt_processes(0, 2)
+    context = multiprocessing.get_context("fork")
+    results = {"totals": torch.zeros(2).share_memory_(), "count": context.Value("i", 0)}
+    for rank in range(2):
+        context.Process(target=start_late, args=(2, rank), kwargs={"results": results}).start()
+
+    said = capfd.readouterr().err
+    assert said.count("the script shares Synchronized and Tensor among the ranks that it star") == 1
+    assert shared_kinds(
+        [*context.Pipe(), context.Event(), context.Barrier(2), context.RawArray("i", 2)]
+    ) == [*("Barrier", "Connection", "Event", "c_int_Array_2")]
+    assert shared_kinds([1, "x", torch.zeros(2), torch.eye(2).to_sparse()]) == []
 
 
 @pytest.mark.parametrize("kind", ["Queue", "SimpleQueue"])
@@ -128,19 +177,29 @@ def put(rank: int, queue: Any) -> None:
     queue.put(rank)
 
 
-def test_a_worker_of_a_pool_makes_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("process", "kind"),
+    [
+        (multiprocessing.Process(target=lambda *given: sum(given), args=(1.5, 2)), "worker of a p"),
+        (StartedObject(size=2), "process without an argument called rank"),
+        (multiprocessing.Process(target=print, args=(0,)), "second process of rank 0"),
+    ],
+)
+def test_a_process_that_is_no_rank_makes_no_group(
+    process: Any, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is started like any process that is no rank: a loader of data goes on as ever."""
     started: list[Any] = []
     monkeypatch.setattr(BaseProcess, "start", started.append)
     for place in (dist, dist.distributed_c10d):
         monkeypatch.setattr(place, "init_process_group", place.init_process_group)
     spawning._adopt_processes(0, 2)
-    process: Any = multiprocessing.Process(target=lambda *given: sum(given), args=(1.5, 2))
+    multiprocessing.Process(target=print, args=(0,)).start()
     process.start()
 
     assert started == [process]
-    assert process._target(*process._args) == 3.5
-    with pytest.raises(RuntimeError, match=r"a rank must be the script itself, .*worker of a pool"):
+    process.run()
+    with pytest.raises(RuntimeError, match=f"a rank must be the script itself, .*{kind}"):
         dist.init_process_group("gloo")
 
 
