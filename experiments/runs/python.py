@@ -88,11 +88,30 @@ class Result:
         default_factory=dict, repr=False
     )
     _own: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+    _written_ns: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Note the time at which the folder's results were written."""
+        object.__setattr__(self, "_written_ns", self._last_written_ns())
 
     @property
     def is_sweep(self) -> bool:
-        """Whether these are the results of several runs."""
+        """Whether these are the results of several runs.
+
+        Raises:
+            ConfigError: If the folder has those of a later call by now.
+        """
+        if self._last_written_ns() not in (self._written_ns, 0):
+            raise ConfigError(
+                f"result: its folder has later results by now, got {str(self.folder)!r}; give each "
+                "call an out= of its own, or ringleaf.load the folder"
+            )
         return (self.folder / PLAN).exists()
+
+    def _last_written_ns(self) -> int:
+        """Return the time at which the results were written; 0: there are none."""
+        paths = (self.folder / PLAN, self.folder / SUMMARY)
+        return next((path.stat().st_mtime_ns for path in paths if path.exists()), 0)
 
     @property
     def rows(self) -> list[Any]:
@@ -193,7 +212,7 @@ def run(
     | Path
     | Algorithm
     | Schedule
-    | Sequence[str | Path | Algorithm | Schedule]
+    | Iterable[str | Path | Algorithm | Schedule]
     | None = None,
     tensors: Sequence[torch.Tensor | Array] | None = None,
     out: str | Path | None = None,
@@ -298,11 +317,11 @@ def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
         if value is None:
             continue
         if name in ("topo", "algo"):
-            value = value.tolist() if hasattr(value, "tolist") else value
-            values = value if isinstance(value, list | tuple) else [value]
+            listed = _listed(name, value)
+            values = listed if isinstance(listed, list) else [listed]
             if not here and any(not isinstance(each, str | Path) for each in values):
                 raise ConfigError(
-                    f"{name}: other processes know names only, got {value!r:.80}; make it an "
+                    f"{name}: other processes know names only, got {listed!r:.80}; make it an "
                     "entry point (docs/extending), or leave out parallel and on"
                 )
             named[name] = _names_of(name, values)
@@ -341,23 +360,27 @@ def _names_of(option: str, members: Sequence[Any]) -> list[str]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return an option's value, as a list if it has several: an array, a range, a generator.
+    """Return an option's value, with types of elements by the names that NumPy and PyTorch use."""
+    if isinstance(value, type):  # such as numpy.float32
+        return value.__name__
+    if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
+        return str(value).removeprefix("torch.")
+    listed = _listed(name, value)
+    return [_plain(name, each) for each in listed] if isinstance(listed, list) else listed
 
-    Types of elements, as NumPy and PyTorch have them, are known by their names.
+
+def _listed(name: str, value: Any) -> Any:
+    """Return an option's value, as a list if it has several: an array, a range, a generator.
 
     Raises:
         ConfigError: If it is a set, whose order is another in each process.
     """
     if isinstance(value, Set):
         raise ConfigError(f"{name}: a set has no order, got {value!r:.80}; make it a list")
-    if isinstance(value, type):  # such as numpy.float32
-        return value.__name__
-    if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
-        return str(value).removeprefix("torch.")
     if hasattr(value, "tolist"):  # of NumPy, pandas, PyTorch
         return value.tolist()
-    several = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
-    return [_plain(name, each) for each in value] if several else value
+    several = isinstance(value, Iterable) and not isinstance(value, str | Mapping | nx.Graph)
+    return list(value) if several else value
 
 
 def _are_texts(value: Any) -> bool:

@@ -173,6 +173,18 @@ def test_several_values_may_be_in_an_array_a_range_or_a_generator() -> None:
     assert (
         len(ringleaf.sweep(**options, size=np.int64(1024), loss=np.linspace(0, 0.5, 2)).runs) == 2
     )
+    options = {"topo": iter([RACK]), "algo": (name for name in ("ring", "tree"))}
+    assert len(ringleaf.sweep(**options, size=1024, seed=range(1, 3)).rows) == 4
+
+
+def test_a_result_never_has_the_rows_of_a_later_run(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"topo": RACK, "algo": "ring", "out": tmp_path / "run"}
+    older = ringleaf.run(**options, size=1024)
+    later = ringleaf.run(**options, size=2048)
+
+    assert [row.size_bytes for row in later.rows] == [2048]
+    with pytest.raises(ConfigError, match="result: its folder has later results by now, got"):
+        _ = older.rows
 
 
 def test_tensors_that_are_given_as_data_are_told_the_right_option() -> None:
@@ -197,6 +209,7 @@ def test_results_may_be_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.M
         ({"loss": []}, r"loss: must have a value, got \[\]; leave it out"),
         ({"size": []}, r"size: must have a value, got \[\]"),
         ({"size": {4096}}, r"size: a set has no order, got \{4096\}; make it a list"),
+        ({"algo": {"ring"}}, r"algo: a set has no order, got \{'ring'\}; make it a list"),
         ({"out": ["a"]}, r"out: must be a folder's name, got \['a'\]"),
         ({"tensors": [[1.0], [2.0]]}, r"tensors: must be PyTorch's or NumPy's, .* got \[1.0\]"),
         ({"loss": [0, "1%"]}, "one value each, got 2 combinations; ringleaf.sweep"),

@@ -241,7 +241,10 @@ class TrainingRanks:
         if at.state is RankState.BLOCKED and at.is_soft:
             self._answers.append(Go(rank, at.clock_ps))
         elif at.state is not RankState.RUNNING:
-            raise CallError(f"rank {rank}: must not call anything while it waits, or has ended")
+            raise CallError(
+                f"rank {rank}: must not call anything while it {self.plight(rank)}, got a call of "
+                "another thread; make calls by one thread at a time"
+            )
         at.state = RankState.RUNNING
         at.clock_ps = max(at.clock_ps, clock_ps)
 
