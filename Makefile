@@ -34,10 +34,11 @@ define newline
 
 
 endef
-# Names given on the command line; below, values are made text, and look like the Makefile's own.
+# Names given on the command line, and in the environment; below, values are made text, and look like the Makefile's own.
 TYPED := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
 
 VALUES := $(NAMES) PCAP EXPLAIN CHECK_PACKETS WIDE ALL RANKS ELEMENTS HTML PACKET PORT ENTRIES JUNIT TRACE ONLY REPEATS JOBS TIME RUNS CASE INPUTS HOSTILE DRAW SINCE
+INHERITED := $(foreach v,$(VALUES) ARGS,$(if $(filter environment,$(firstword $(origin $(v)))),$(v)))
 $(foreach o,$(VALUES),$(if $(filter-out undefined default,$(origin $(o))),\
   $(if $(findstring $(newline),$(value $(o))),$(error $(o) must be one line))\
   $(eval override $(o) := $$(value $(o)))))
@@ -222,4 +223,8 @@ REFUSED = make $(GOALS): unknown name, got '$(UNKNOWN)'
 ifneq ($(UNKNOWN),)
 $(error $(or $(shell $(PYTHON) -m ringleaf.experiments.commands.make_names $(call q,make $(GOALS)) $(call q,$(UNKNOWN)) \
   $(sort $(VALID)) $(TAKEN_BY_ALL) 2>/dev/null),$(REFUSED)))
+endif
+# A shell may have a variable for another program, such as DATA: it must not be taken silently.
+ifneq ($(filter $(VALID),$(INHERITED)),)
+$(info # from the environment: $(foreach o,$(filter $(VALID),$(INHERITED)),$(o)=$(value $(o))))
 endif

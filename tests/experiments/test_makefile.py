@@ -53,6 +53,17 @@ def test_values_are_no_commands(name: str, value: str, tmp_path: Path) -> None:
     assert value in (done.stderr if name == "PCAP" else done.stdout.splitlines())
 
 
+def test_names_from_the_environment_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make topo` takes no seed, and what is typed is from no environment."""
+    monkeypatch.setenv("SEED", "7")
+    monkeypatch.setenv("DATA", "/data/$(x)")
+    monkeypatch.setenv("SIZE", "8K")
+    said, *_, command = make("-n", "exp", "SIZE=4K").splitlines()
+    assert said == "# from the environment: DATA=/data/$(x) SEED=7"
+    assert "--seed '7'" in command
+    assert "from the environment" not in make("-n", "topo")
+
+
 @pytest.mark.parametrize("value", ["nope", "2"])
 def test_switches_are_on_or_off(value: str) -> None:
     """Whatever was none of the words for off was on."""
