@@ -116,6 +116,31 @@ edges:
     assert rates(graph) == {frozenset(("node.0", "tor")): 200, frozenset(("node.1", "tor")): 125}
 
 
+def test_two_components_of_infragraph_have_one_edge(tmp_path: Path) -> None:
+    """InfraGraph 3.1.0 adds each edge to an nx.Graph: the last one of two components counts."""
+    mesh = "{ep1: {component: xpu}, ep2: {component: xpu}, scheme: many2many, link: xgmi}"
+    again = '{ep1: {component: "xpu[1]"}, ep2: {component: "xpu[0]"}, link: slow}'
+    (tmp_path / "n.yaml").write_text(
+        f"""
+devices:
+- name: box
+  components: [{{name: xpu, choice: xpu, count: 3}}]
+  links:
+  - {{name: xgmi, physical: {{bandwidth: {{gigabytes_per_second: 64}}}}}}
+  - {{name: slow, physical: {{bandwidth: {{gigabytes_per_second: 8}}}}}}
+  edges: [{mesh}, {again}]
+instances: [{{name: box, device: box, count: 1}}]
+"""
+    )
+    graph = build(str(tmp_path / "n.yaml"))
+    xpus = [f"box.0.xpu.{number}" for number in range(3)]
+    assert rates(graph) == {
+        frozenset((xpus[0], xpus[1])): 64,
+        frozenset((xpus[0], xpus[2])): 512,
+        frozenset((xpus[1], xpus[2])): 512,
+    }
+
+
 def linked(folder: Path, cable: str) -> str:
     """Return a file of two servers at a switch, whose links' terms are of this text."""
     (folder / "n.yaml").write_text(

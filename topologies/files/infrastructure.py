@@ -3,7 +3,8 @@
 Source:
     InfraGraph 3.1.0 (PyPI), infragraph.proto: an endpoint like `host[0:2]` and `nic[1]` has slices
     in Python's notation, a component may be a device itself (`cx5[0].port[1]`), and an edge joins
-    the components of its endpoints one by one, or each with each.
+    the components of its endpoints one by one, or each with each. Two components have one edge,
+    which is the last of those that join them.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ _BANDWIDTHS = {"gigabits_per_second": 1, "gigabytes_per_second": 8}
 TRANSFERS = "gigatransfers_per_second"
 _LATENCIES = ("ms", "us", "ns")
 _STEP = re.compile(r"([^\[\]]+)(?:\[([-\d:]*)\])?", re.ASCII)
+
+Edges = dict[tuple[str, str], ReducedLink]
+"""The edge of two components, by their names in order of the alphabet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,7 @@ def expand(
         TopologyError: If there are too many.
     """
     parts: dict[str, Component] = {}
-    edges: list[ReducedLink] = []
+    edges: Edges = {}
     notes: dict[str, None] = {}
     for name, instance in data.instances.items():
         count = _count(instance, where)
@@ -142,7 +146,7 @@ def expand(
         ends = [list(_endpoints(data, edge, end, place)) for end in ("ep1", "ep2")]
         _join(edge, ends, data.links, place, edges)
         _note_rest(edge, ends, notes)
-    return parts, edges, [*notes]
+    return parts, [*edges.values()], [*notes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,7 @@ class _Inside:
     where: str
     unit: str
     parts: dict[str, Component]
-    edges: list[ReducedLink]
+    edges: Edges
     notes: dict[str, None]
 
     def add(self, instance: Located, device: str, *, is_single: bool) -> None:
@@ -252,7 +256,7 @@ def _join(
     ends: list[list[str]],
     links: Mapping[str, tuple[Terms, Terms]],
     place: str,
-    edges: list[ReducedLink],
+    edges: Edges,
 ) -> None:
     scheme = choose(place, "scheme", str(edge.get("scheme") or SCHEMES[0]), SCHEMES)
     there, back = links[choose(place, "link", _text(edge, "link", place), links)]
@@ -264,7 +268,9 @@ def _join(
         pairs = product(first, second)
     for a, b in pairs:
         if a != b:
-            edges.append(ReducedLink(a, b, there, back, edge.line, len(edges)))
+            pair = (a, b) if a < b else (b, a)
+            order = edges[pair].order if pair in edges else len(edges)
+            edges[pair] = ReducedLink(a, b, there, back, edge.line, order)
 
 
 def _note_rest(edge: Located, ends: list[list[str]], notes: dict[str, None]) -> None:
