@@ -133,6 +133,16 @@ def test_other_links_between_two_nodes_are_side_by_side(
     assert link(build(str(file)), "s0", "h0").rate_bps == rate * 10**9
 
 
+def test_links_side_by_side_may_all_be_there_from_both_ends(tmp_path: Path) -> None:
+    """NetworkX writes a MultiDiGraph so, without a word that it is one."""
+    data = "{'bandwidth': '10Gbps'}"
+    links = ["a s", "s a", "b t", "t b", "s t", "s t", "t s", "t s"]
+    file = tmp_path / "n.edgelist"
+    file.write_text("".join(f"{each} {data}\n" for each in links))
+    made = build(str(file))
+    assert [link(made, *ends).rate_bps // 10**9 for ends in (("h0", "s0"), ("s0", "s1"))] == [10, 20]
+
+
 def test_links_from_both_ends_in_all_formats(tmp_path: Path) -> None:
     ends = "".join(f'<edge source="{a}" target="{b}"/>' for a, b, _ in UP_AND_DOWN)
     nodes = "".join(f'<node id="{name}"/>' for name in "abs")

@@ -75,12 +75,13 @@ def with_repeats_joined(rows: NetworkRows) -> NetworkRows:
     """Return rows as directed ones if each link is there from both ends, which a note says.
 
     Scripts write each link of a graph that is not directed twice, once from each end: two such
-    links are one, with its own rate each way, and not two side by side.
+    links are one, with its own rate each way, and not two side by side. Links side by side are
+    there as often from one end as from the other.
     """
     pairs = Counter((link.a, link.b) for link in rows.links if link.a != link.b)
     if rows.is_directed or not rows.may_repeat or not pairs:
         return rows
-    if any(count > 1 or (b, a) not in pairs for (a, b), count in pairs.items()):
+    if any(pairs[b, a] != count for (a, b), count in pairs.items()):
         return rows
     note = "each link is there from both ends: the two are one link"
     return replace(rows, is_directed=True, notes=(*rows.notes, note))
