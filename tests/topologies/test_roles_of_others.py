@@ -140,7 +140,10 @@ def test_links_side_by_side_may_all_be_there_from_both_ends(tmp_path: Path) -> N
     file = tmp_path / "n.edgelist"
     file.write_text("".join(f"{each} {data}\n" for each in links))
     made = build(str(file))
-    assert [link(made, *ends).rate_bps // 10**9 for ends in (("h0", "s0"), ("s0", "s1"))] == [10, 20]
+    assert [link(made, *ends).rate_bps // 10**9 for ends in (("h0", "s0"), ("s0", "s1"))] == [
+        10,
+        20,
+    ]
 
 
 def test_links_from_both_ends_in_all_formats(tmp_path: Path) -> None:

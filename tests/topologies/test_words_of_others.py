@@ -427,6 +427,14 @@ def test_a_rate_of_ours_needs_a_unit_as_others_do() -> None:
             [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 0, "name": "c"}],
             [(1, 2), (2, 0)],
         ),
+        (
+            [{"id": "2", "name": "a"}, {"id": "0", "name": "b"}, {"id": "10", "name": "c"}],
+            [(2, 0), (0, 10)],
+        ),
+        (
+            [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 0, "name": "c"}],
+            [("a", "b"), ("c", "b")],
+        ),
     ],
 )
 def test_ends_of_links_by_id_name_and_place(
@@ -467,6 +475,19 @@ def test_networks_that_p4_utils_keeps(tmp_path: Path) -> None:
     first, last = (link(graph, *ends) for ends in (("h0", "s0"), ("s0", "s1")))
     assert (first.rate_bps, first.delay_ps, first.loss) == (10**7, 2 * 10**9, 0.01)
     assert last.rate_bps == 2_500_000
+    last = link(build(f"{tmp_path / 'topology.json'},rate_unit=G"), "s0", "s1")
+    assert last.rate_bps == 2_500_000_000
+
+
+def test_a_flag_of_switches_makes_no_network_p4_utils(tmp_path: Path) -> None:
+    """Anyone may write isSwitch: rates are asked about, and losses are shares."""
+    nodes = [{"id": name, "isSwitch": name == "s"} for name in "abs"]
+    links = [{"source": name, "target": "s", "bw": 100, "loss": 0.01} for name in "ab"]
+    (tmp_path / "n.json").write_text(json.dumps({"nodes": nodes, "links": links}))
+    with pytest.raises(ConfigError, match="link a-s: bw: a number needs a unit, got '100'"):
+        build(str(tmp_path / "n.json"))
+    first = link(build(f"{tmp_path / 'n.json'},rate_unit=G"), "h0", "s0")
+    assert (first.rate_bps, first.loss) == (10**11, 0.01)
 
 
 def test_our_own_roles_may_be_in_capitals() -> None:

@@ -9,10 +9,11 @@ Source:
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from ringleaf.errors import ConfigError
-from ringleaf.topologies.files.attributes import BACK, IPV4, OUT_PORT
+from ringleaf.topologies.files.attributes import BACK, IPV4, OUT_PORT, RATE_UNIT
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.located import Located, read_json
 from ringleaf.topologies.files.rows import (
@@ -27,8 +28,8 @@ from ringleaf.topologies.files.rows import (
 def read(text: str, where: str) -> NetworkRows:
     """Return the nodes, edges and attributes of the file.
 
-    Links mean nodes by their ids; by their places, if links have numbers and ids are none, as in d3
-    and NetworkX 1; and by their names, if no node has an id.
+    Links mean nodes by their ids; by their names, if all ends are names; and by their places, if
+    links have numbers that are neither, as in d3 and NetworkX 1.
 
     Raises:
         ConfigError: If it is no JSON of this form.
@@ -39,41 +40,59 @@ def read(text: str, where: str) -> NetworkRows:
     edges = "links" if data.get("links") or "edges" not in data else "edges"
     if edges == "links" and data.get("edges"):
         raise ConfigError(f"{where} line {data.line}: must have edges or links, got both lists")
-    items = _list(data, "nodes", where)
-    if any(isinstance(each, Located) and "isSwitch" in each for each in items):
-        for each in (*items, *_list(data, edges, where)):
+    items, joins = _list(data, "nodes", where), _list(data, edges, where)
+    usual: dict[str, str] = {}
+    if _is_of_p4_utils([*items, *joins]):
+        usual = {RATE_UNIT: "M"}
+        for each in (*items, *joins):
             _take_p4_utils(each)
-    ends = [each.get("source") for each in _list(data, edges, where) if isinstance(each, Located)]
-    ids = [each.get("id") for each in items if isinstance(each, Located)]
-    by_place = not any(isinstance(each, int) for each in ids)
-    key = "name" if ids and all(each is None for each in ids) else "id"
-    if by_place and ends and all(isinstance(each, int) for each in ends):
-        items = [_numbered(each, number, key) for number, each in enumerate(items)]
+    key = _key(items, joins)
+    if not key:
+        items = [_numbered(each, number) for number, each in enumerate(items)]
         key = "id"
     nodes = [_part(each, where, key) for each in items]
-    links = [_part(each, where, "source", "target") for each in _list(data, edges, where)]
-    about = data.get("graph", {})
-    rows = tuple(LinkRow(a, b, row) for (a, b), row in links)
+    links = [_part(each, where, "source", "target") for each in joins]
+    graph = data.get("graph", {})
+    about = _row(graph) if isinstance(graph, Located) else FileRow(data.line, {})
     return NetworkRows(
         tuple(NodeRow(name, row) for (name,), row in nodes),
-        rows,
-        _row(about) if isinstance(about, Located) else FileRow(data.line, {}),
+        tuple(LinkRow(a, b, row) for (a, b), row in links),
+        FileRow(about.line, {**usual, **about.values}),
         is_directed=_is_true(data, "directed"),
         may_repeat=not _is_true(data, "multigraph"),
     )
+
+
+def _key(items: Sequence[Any], joins: Sequence[Any]) -> str:
+    """Return the attribute of nodes by which links mean them; "" if links have their places."""
+    nodes, links = ([e for e in each if isinstance(e, Located)] for each in (items, joins))
+    own = {key: [each.get(key) for each in nodes] for key in ("id", "name")}
+    ends = [each.get(end) for each in links for end in ("source", "target")]
+    for key, values in own.items():
+        if None not in values and {*map(str, ends)} <= {*map(str, values)}:
+            return key
+    has_numbers = bool(ends) and all(isinstance(each, int) for each in ends)
+    if has_numbers and not any(isinstance(each, int) for each in own["id"]):
+        return ""
+    return "name" if own["id"] and all(each is None for each in own["id"]) else "id"
 
 
 def _is_true(data: Located, name: str) -> bool:
     return as_text(data.get(name, False)).lower() in ("yes", "true", "1")
 
 
+def _is_of_p4_utils(items: Sequence[Any]) -> bool:
+    """Return whether nodes and links are P4-Utils', or Mininet's, whose links name both ends."""
+    every = [each for each in items if isinstance(each, Located)]
+    return any("isP4Switch" in each or {"node1", "node2"} <= each.keys() for each in every)
+
+
 def _take_p4_utils(item: Any) -> None:
-    """Have what P4-Utils says in our words: rates are in Mbit/s, losses in percent."""
+    """Have what P4-Utils says in our words: losses are in percent."""
     if not isinstance(item, Located):
         return
-    for name, unit in (("bw", "M"), ("loss", "%")):
-        if isinstance(item.get(name), (int, float)):
-            item[name] = f"{item[name]}{unit}"
+    if isinstance(item.get("loss"), (int, float)):
+        item["loss"] = f"{item['loss']}%"
     if isinstance(item.get("ip"), str):
         item[IPV4] = item.pop("ip")
     ends = ("1", "2") if item.get("node1") == item.get("source") else ("2", "1")
@@ -84,13 +103,13 @@ def _take_p4_utils(item: Any) -> None:
                 item[name] = item.pop(f"port{end}")
 
 
-def _numbered(item: Any, number: int, key: str) -> Any:
+def _numbered(item: Any, number: int) -> Any:
     """Return a node with its number as id, by which links mean it; its own is its name."""
     if not isinstance(item, Located):
         return item
     node = Located(item, id=number)
-    if key in item:
-        node.setdefault("name", item[key])
+    if "id" in item:
+        node.setdefault("name", item["id"])
     node.line = item.line
     return node
 
