@@ -15,10 +15,11 @@ from ringleaf.errors import RingleafError
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.topologies.addresses import format_ipv4, format_mac, ipv4, mac
 from ringleaf.topologies.files import p4_utils
+from ringleaf.topologies.files.attributes import OUT_PORT
 from ringleaf.topologies.files.export import rows_of
 from ringleaf.topologies.files.format import FORMATS
 from ringleaf.topologies.files.numbering import read_ipv4, read_mac
-from ringleaf.topologies.files.rows import FileRow, LinkRow
+from ringleaf.topologies.files.rows import FileRow, LinkRow, with_ways
 from ringleaf.topologies.graph import hosts, neighbors, switches
 from ringleaf.topologies.registry import build, notes
 
@@ -173,6 +174,12 @@ def test_networks_that_p4_utils_has_kept(tmp_path: Path) -> None:
     assert ports(graph) == {"s0": {1: "h1", 2: "h0"}}
     expected = [("10.0.0.1", "00:00:0a:00:00:01"), ("10.0.0.2", "00:00:0a:00:00:02")]
     assert addresses(graph) == expected
+
+
+def test_a_port_of_one_end_is_not_the_other_ends() -> None:
+    links = [LinkRow("s", "a", FileRow(1, {OUT_PORT: "2"})), LinkRow("s", "b", FileRow(2, {}))]
+    there, back, _ = with_ways(links, [False, True])
+    assert (there.row.values, back.row.values) == ({OUT_PORT: "2"}, {})
 
 
 @pytest.mark.parametrize(

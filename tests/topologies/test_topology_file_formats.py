@@ -356,6 +356,41 @@ def test_an_edge_may_say_itself_whether_it_is_directed(tmp_path: Path) -> None:
             build(str(path))
 
 
+def test_an_edge_of_both_ways_among_directed_ones_keeps_its_way_back(tmp_path: Path) -> None:
+    path = tmp_path / "net.graphml"
+    keys = ("rate", "rate_back", "out_port", "out_port_back")
+    data = "".join(
+        f'<data key="{key}">{value}</data>'
+        for key, value in zip(keys, ("100G", "25G", "1", "2"), strict=True)
+    )
+    path.write_text(
+        "<graphml>"
+        + "".join(f'<key id="{key}" for="edge"/>' for key in keys)
+        + "<graph>"
+        + "".join(f'<node id="{name}"/>' for name in "abs")
+        + f'<edge source="a" target="s">{data}</edge>'
+        + '<edge source="b" target="s" directed="true"/>'
+        + '<edge source="s" target="b" directed="true"><data key="out_port">1</data></edge>'
+        + "</graph></graphml>"
+    )
+    graph = build(str(path))
+    ways = [link(graph, *ends).rate_bps // 10**9 for ends in (("h0", "s0"), ("s0", "h0"))]
+    assert ways == [100, 25]
+    assert graph.edges["h0", "s0"]["ports"]["s0"] == 2
+    assert "ports: the file's own" in notes(str(path))
+
+
+def test_a_way_back_that_has_its_own_edge_is_said_not_to_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "net.json"
+    ways = [{"source": a, "target": b} for a, b in ("as", "sa", "bs", "sb")]
+    ways[0] |= {"rate": "100G", "rate_back": "25G"}
+    nodes = [{"id": name} for name in "abs"]
+    path.write_text(json.dumps({"directed": True, "nodes": nodes, "links": ways}))
+    assert notes(str(path))[0] == (
+        "not used: 'rate_back' of links: each direction has its own link"
+    )
+
+
 def test_graphs_in_nodes_are_parts_of_the_one_graph(tmp_path: Path) -> None:
     path = tmp_path / "net.graphml"
     text = (

@@ -73,7 +73,9 @@ def read_cables(rows: NetworkRows, where: str) -> tuple[tuple[Cable, ...], tuple
         if max(len(there), len(back)) > 1
     }
     notes = [*_notes(several)]
-    if rows.is_directed and not is_directed and rows.links:
+    if is_directed:
+        notes += _unused(rows.links)
+    elif rows.is_directed and rows.links:
         notes.append("links are directed, but none has one back: each is taken both ways")
     return tuple(cables), tuple(notes)
 
@@ -118,6 +120,13 @@ def _notes(several: Mapping[str, Sequence[LinkDirection]]) -> Iterator[str]:
         is_mixed = any(len({way.delay_ps for way in ways}) > 1 for ways in several.values())
         delay = " and the longest delay" if is_mixed else ""
         yield f"links side by side are one, with their rates added{delay}: {shown}{more}"
+
+
+def _unused(links: Sequence[LinkRow]) -> Iterator[str]:
+    """Yield a note on attributes of the direction back, for which there is a link of its own."""
+    names = {name for link in links for name in link.row.values if name.endswith(BACK)}
+    if unused := sorted(names & {*OF_LINK}):
+        yield f"not used: {', '.join(map(repr, unused))} of links: each direction has its own link"
 
 
 def _check_ends(link: LinkRow, names: set[str], place: str) -> None:

@@ -20,7 +20,8 @@ from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import read_way
 from ringleaf.topologies.files.located import Located
 from ringleaf.topologies.files.notes import read_note
-from ringleaf.topologies.files.reduction import ReducedLink, Terms, split
+from ringleaf.topologies.files.reduction import ReducedLink, Terms
+from ringleaf.topologies.files.rows import split
 
 MOST_COMPONENTS = 100_000
 MOST_EDGES = 400_000

@@ -35,13 +35,6 @@ class ReducedLink:
         return ReducedLink(self.b, self.a, self.back, self.there, self.line, self.order)
 
 
-def split(values: Mapping[str, str]) -> tuple[Terms, Terms]:
-    """Return the terms of both directions of a link's attributes."""
-    there = {name: value for name, value in values.items() if not name.endswith(BACK)}
-    own = {name.removesuffix(BACK): value for name, value in values.items() if name not in there}
-    return there, {name: value for name, value in {**there, **own}.items() if value != USUAL}
-
-
 @dataclass(slots=True)
 class Parts:
     """A network of parts, which is reduced in place; `edges` has the links of each part."""

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ringleaf.topologies.files.attributes import BACK, OUT_PORT, USUAL
+
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
@@ -62,13 +64,33 @@ class NetworkRows:
 
 
 def with_ways(links: Sequence[LinkRow], are_directed: Sequence[bool]) -> tuple[LinkRow, ...]:
-    """Return links of which some are directed: each other one among them is two, one each way."""
+    """Return links of which some are directed: each other one among them is two, one each way.
+
+    What such a link says of its direction back is what the second of the two says.
+    """
     if all(are_directed) or not any(are_directed):
         return tuple(links)
     ways: list[LinkRow] = []
     for link, is_directed in zip(links, are_directed, strict=True):
-        ways += [link] if is_directed else [link, LinkRow(link.b, link.a, link.row)]
+        ways += [link] if is_directed else _both_ways(link)
     return tuple(ways)
+
+
+def _both_ways(link: LinkRow) -> list[LinkRow]:
+    """Return the two directions of a link as links that say nothing of each other."""
+    there, back = split(link.row.values)
+    if OUT_PORT + BACK not in link.row.values:
+        back.pop(OUT_PORT, None)
+    line = link.row.line
+    ways = ((link.a, link.b, there), (link.b, link.a, back))
+    return [LinkRow(a, b, FileRow(line, values)) for a, b, values in ways]
+
+
+def split(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the attributes of both directions of a link, without an ending."""
+    there = {name: value for name, value in values.items() if not name.endswith(BACK)}
+    own = {name.removesuffix(BACK): value for name, value in values.items() if name not in there}
+    return there, {name: value for name, value in {**there, **own}.items() if value != USUAL}
 
 
 def with_repeats_joined(rows: NetworkRows) -> NetworkRows:

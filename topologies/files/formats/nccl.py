@@ -32,8 +32,8 @@ from ringleaf.topologies.files.nccl_rates import (
 )
 from ringleaf.topologies.files.nccl_writing import LINK_NOTE, NOTE, write
 from ringleaf.topologies.files.notes import read_note
-from ringleaf.topologies.files.reduction import Parts, ReducedLink, Terms, split
-from ringleaf.topologies.files.rows import FileRow, NetworkRows, NodeRow
+from ringleaf.topologies.files.reduction import Parts, ReducedLink, Terms
+from ringleaf.topologies.files.rows import FileRow, NetworkRows, NodeRow, split
 
 NVSWITCH = "nvswitch"
 NVLINK, PCI = "nvlink", "pci"
