@@ -11,6 +11,7 @@ from dataclasses import replace
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, choose
 from ringleaf.topologies.files.attributes import HOST, HOSTS, SERVER, SWITCH
+from ringleaf.topologies.files.foreign_roles import role_name, role_of
 from ringleaf.topologies.files.rows import FileRow, NetworkRows, NodeRow
 
 EACH = "each"
@@ -32,8 +33,10 @@ def with_hosts(rows: NetworkRows, where: str) -> NetworkRows:
     if HOSTS not in rows.about.values:
         return rows
     choose(where, HOSTS, rows.about.values[HOSTS], (EACH,))
+    role = "" if rows.strict else role_name(each.row.values for each in rows.nodes)
     for each in rows.nodes:
-        if each.row.values.get("role") in (HOST, SERVER):
+        own = each.row.values.get("role", "").strip().lower()
+        if (role_of(role, each.row.values.get(role, "")) or own) in (HOST, SERVER):
             raise ConfigError(
                 f"{where} line {each.row.line}: node {each.name!r}: is a host already, "
                 f"got hosts={EACH}, which is for files without hosts"

@@ -49,10 +49,13 @@ def read_nodes(
         else:
             switches.append(node)
     if len(hosts) < 2:
-        is_told = HOSTS in rows.about.values or any("role" in n.row.values for n in rows.nodes)
-        remedy = "" if is_told else _remedy(where)
+        remedy = "" if HOSTS in rows.about.values or _has_hosts(rows.nodes) else _remedy(where)
         raise TopologyError(f"{where}: must have two hosts at least, got {len(hosts)}{remedy}")
     return _in_rank_order(hosts, places), tuple(switches)
+
+
+def _has_hosts(nodes: Sequence[NodeRow]) -> bool:
+    return any(each.row.values.get("role") in (HOST, SERVER) for each in nodes)
 
 
 def _remedy(where: str) -> str:
