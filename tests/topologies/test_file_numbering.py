@@ -151,12 +151,34 @@ def test_ends_that_are_no_names_are_refused_as_such(tmp_path: Path) -> None:
         build(write(tmp_path, {"nodes": nodes, "links": [link]}))
 
 
+def ips_of(switches: dict[str, Any], links: list[LinkRow]) -> dict[str, str]:
+    own = p4_utils.addresses("mixed", switches, links)
+    return {host: each["ipv4"] for host, each in own.items()}
+
+
 def test_addresses_by_p4_utils_numbers_of_switches() -> None:
     switches = {"s10": {}, "s9": {"device_id": 1}, "s2": {"device_id": 257}}
     links = [LinkRow(a, b, FileRow(1, {})) for a, b in (("h1", "s9"), ("s2", "h2"), ("h7", "s10"))]
-    own = p4_utils.addresses("mixed", switches, links)
-    ips = {host: each["ipv4"] for host, each in own.items()}
-    assert ips == {"h1": "10.0.1.1", "h2": "10.1.1.2", "h7": "10.0.2.7"}
+    assert ips_of(switches, links) == {"h1": "10.0.1.1", "h2": "10.1.1.2", "h7": "10.0.2.7"}
+
+
+def test_p4_utils_numbers_switches_in_natural_order() -> None:
+    """Its `mixed` goes through `self.nodes(withInfo=True)`, which are sorted so."""
+    links = [LinkRow(a, b, FileRow(1, {})) for a, b in (("h1", "s10"), ("s2", "h2"))]
+    assert ips_of({"s10": {}, "s2": {}}, links) == {"h1": "10.0.2.1", "h2": "10.0.1.2"}
+
+
+def test_routers_of_p4_utils_are_switches(tmp_path: Path) -> None:
+    """Like those of its `examples/frrouters`; their ports are numbered from 1 as well."""
+    topology = {
+        "hosts": {"h1": {"ip": "5.0.0.1/24"}, "h2": {"ip": "6.0.0.1/24"}},
+        "switches": {"s1": {}},
+        "routers": {"r1": {"int_conf": "r1.conf"}},
+        "links": [["s1", "r1"], ["s1", "h1"], ["r1", "h2"]],
+    }
+    topo = write(tmp_path, {"topology": topology})
+    assert ports(build(topo)) == {"s0": {1: "h0", 2: "s1"}, "s1": {1: "h1", 2: "s0"}}
+    assert others(topo) == ("ports, IPv4 addresses: the file's own",)
 
 
 def test_networks_that_p4_utils_has_kept(tmp_path: Path) -> None:

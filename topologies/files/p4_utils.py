@@ -2,8 +2,9 @@
 
 Source:
     nsg-ethz/p4-utils, p4utils/mininetlib/network_API.py (`auto_assignment`, `l2`, `mixed`, `l3`):
-    links in natural order of their ends get the lowest free ports, from 1; host h3 of switch 5 is
-    10.0.0.3, 10.0.5.3 or 10.5.3.2 by strategy, with its address after two bytes of zeros as MAC.
+    links in natural order of their ends get the lowest free ports, from 1, and switches in natural
+    order the lowest free numbers; host h3 of switch 5 is 10.0.0.3, 10.0.5.3 or 10.5.3.2 by
+    strategy, with its address after two bytes of zeros as MAC.
 """
 
 from __future__ import annotations
@@ -97,13 +98,13 @@ def addresses(
 
 
 def _numbers(switches: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of switches: their own, or the lowest that is free, from 1."""
+    """Return the numbers of switches: their own, or the lowest free one in natural order."""
     own = {
         name: about["device_id"]
         for name, about in switches.items()
         if isinstance(about, dict) and isinstance(about.get("device_id"), int)
     }
-    for name in switches:
+    for name in sorted(switches, key=_natural):
         if name not in own:
             own[name] = _lowest_free(own.values())
     return own

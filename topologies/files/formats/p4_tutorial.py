@@ -23,12 +23,15 @@ from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRo
 _OPTIONS = ("delay", "bw", "loss")
 _PORTS = ("port1", "port2")
 _STRATEGY = "assignment_strategy"
+_ROUTERS = "routers"  # FRRouting's, of P4-Utils
 _OUT_PORTS = (OUT_PORT, OUT_PORT + BACK)
 _MARK = r'\A\s*\{(?=[\s\S]*"hosts"\s*:)(?=[\s\S]*"switches"\s*:)[\s\S]*"links"\s*:\s*\[\s*[\[\]]'
 
 
 def read(text: str, where: str) -> NetworkRows:
     """Return hosts, switches and links; commands and tables are passed over.
+
+    Routers are switches.
 
     Raises:
         ConfigError: If it is no JSON of this form.
@@ -42,6 +45,8 @@ def read(text: str, where: str) -> NetworkRows:
         unused |= dict.fromkeys(name for name in data if data[name] is not inner)
         data = inner
     roles = {"hosts": HOST, "switches": SWITCH}
+    if data.get(_ROUTERS):
+        roles[_ROUTERS] = SWITCH
     names = {key: _names(data, key, where) for key in roles}
     links = data.get("links")
     if not isinstance(links, list):
@@ -50,7 +55,8 @@ def read(text: str, where: str) -> NetworkRows:
     if not isinstance(usual, dict):
         raise ConfigError(f"{where}: default must be options of links, got {usual!r:.60}")
     switches = _about(data["switches"])
-    rows = tuple(_link(each, usual, set(switches), data.line, where) for each in links)
+    forwarding = switches | _about(data.get(_ROUTERS) or ())
+    rows = tuple(_link(each, usual, {*forwarding}, data.line, where) for each in links)
     assigned: Mapping[str, Mapping[str, str]] = {}
     used = [*roles, "links", "default"]
     if data.get(_STRATEGY) in p4_utils.STRATEGIES:
@@ -58,7 +64,7 @@ def read(text: str, where: str) -> NetworkRows:
         assigned = p4_utils.addresses(data[_STRATEGY], switches, rows)
     if is_of_p4_utils or _STRATEGY in data:
         with_cpu = [name for name in switches if switches[name].get("cpu_port") is True]
-        rows = p4_utils.with_ports(rows, switches, with_cpu)
+        rows = p4_utils.with_ports(rows, forwarding, with_cpu)
     hosts = _about(data["hosts"])
     own = {name: assigned.get(name, _addresses(about)) for name, about in hosts.items()}
     nodes = [
