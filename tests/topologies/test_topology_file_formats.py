@@ -164,6 +164,34 @@ GML = """graph [ directed {directed}
 """
 
 
+YED = """Creator "yFiles" Version "2.20" graph [ hierarchic 1 label "" directed 1
+  node [ id 0 label "h1" ] node [ id 1 label "h2" ] node [ id 2 label "s1" gid 9 ]
+  node [ id 3 label "s2" gid 9 ] node [ id 9 label "Group" isGroup 1 ]
+  edge [ source 0 target 2 label "10G" ] edge [ source 1 target 3 label "10G" ]
+  edge [ source 2 target 3 label "10G" graphics [ fill "#000000" {} ] ]
+  edge [ source 3 target {} label "10G" ] ]
+"""
+
+
+def test_yed_writes_gml_with_groups_and_arrows(tmp_path: Path) -> None:
+    """Two cables that were drawn in opposite directions, without an arrow, are side by side."""
+    file = tmp_path / "n.gml"
+    file.write_text(YED.format("", 2))
+    assert rates(build(str(file))) == {
+        frozenset(("h1", "s1")): 10,
+        frozenset(("h2", "s2")): 10,
+        frozenset(("s1", "s2")): 20,
+    }
+    assert "left out: 1 group, whose nodes are kept" in notes(str(file))
+    assert not [note for note in notes(str(file)) if "not used" in note or "both ways" in note]
+    file.write_text(YED.format('targetArrow "standard"', 2))
+    with pytest.raises(TopologyError, match="link 0-2: must have a link back"):
+        build(str(file))
+    file.write_text(YED.format("", 9))
+    with pytest.raises(ConfigError, match="line 6: an edge must end at nodes, got the group '9'"):
+        build(str(file))
+
+
 @pytest.mark.parametrize(
     ("first", "said"),
     [

@@ -7,10 +7,12 @@ mean is said once, in `ringleaf.topologies.files.attributes`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ringleaf.core.units import format_count
+from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import BACK, OUT_PORT, USUAL
 
 
@@ -91,6 +93,23 @@ def split(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     there = {name: value for name, value in values.items() if not name.endswith(BACK)}
     own = {name.removesuffix(BACK): value for name, value in values.items() if name not in there}
     return there, {name: value for name, value in {**there, **own}.items() if value != USUAL}
+
+
+def left_out(groups: Collection[str], links: Iterable[LinkRow], where: str) -> tuple[str, ...]:
+    """Return the note on groups of nodes, as editors have them, of which none is a node.
+
+    Raises:
+        ConfigError: If a link ends at one.
+    """
+    if not groups:
+        return ()
+    for link in links:
+        if group := next((end for end in (link.a, link.b) if end in groups), None):
+            raise ConfigError(
+                f"{where} line {link.row.line}: an edge must end at nodes, got the group "
+                f"{group!r}; put a node into it"
+            )
+    return (f"left out: {format_count(len(groups), 'group')}, whose nodes are kept",)
 
 
 def with_repeats_joined(rows: NetworkRows) -> NetworkRows:

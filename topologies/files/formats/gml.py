@@ -3,7 +3,8 @@
 Source:
     Himsolt, "GML: A portable Graph File Format", 1996: a list of keys with values, which are
     numbers, texts in quotes, or lists in brackets. `graph` has `node`s with an `id` and `edge`s
-    with a `source` and a `target`.
+    with a `source` and a `target`. yEd's files, as it writes them: a group is a node with
+    `isGroup`, and all graphs are called directed, so that arrows alone tell whether an edge is.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ from ringleaf.topologies.files.rows import (
     NetworkRows,
     NodeRow,
     as_text,
+    left_out,
 )
 
 DEEPEST = 50
 _YES = ("1", "true", "True")
+_YED, _GROUP, _NESTED, _ARROWS = "yFiles", "isGroup", "hierarchic", ("sourceArrow", "targetArrow")
+"""Words of yEd: its name, and those of a node, a graph and a drawn edge."""
 _TOKEN = re.compile(r'\s+|#[^\n]*|("[^"]*")|(\[)|(\])|([^\s\[\]"]+)')
 
 Pairs = list[tuple[str, Any, int]]
@@ -36,31 +40,46 @@ def read(text: str, where: str) -> NetworkRows:
     """Return the nodes, edges and attributes of the file's graph.
 
     Raises:
-        ConfigError: If it is no GML, or has not one graph.
+        ConfigError: If it is no GML, has not one graph, or has edges of groups.
     """
-    tokens = _tokens(text, where)
-    graphs = [each for each in _pairs(tokens, where, 0) if each[0] == "graph"]
+    top = _pairs(_tokens(text, where), where, 0)
+    graphs = [each for each in top if each[0] == "graph"]
     if len(graphs) != 1 or isinstance(graphs[0][1], str):
         raise ConfigError(f"{where}: must be a GML file with one graph [...], got {len(graphs)}")
-    nodes, links = [], []
+    nodes, links, groups = [], [], set()
     about: Pairs = []
     for key, value, line in graphs[0][1]:
         if key == "node":
             [name], row = _part(value, line, where, "id")
-            nodes.append(NodeRow(name, row))
+            if row.values.get(_GROUP) in _YES:
+                groups.add(name)
+            else:
+                nodes.append(NodeRow(name, row))
         elif key == "edge":
             [a, b], row = _part(value, line, where, "source", "target")
             links.append(LinkRow(a, b, row))
         else:
             about.append((key, value, line))
     values = {key: value for key, value, _ in about if isinstance(value, str)}
+    values.pop(_NESTED, None)
+    edges = [value for key, value, _ in graphs[0][1] if key == "edge"]
+    is_drawn = any(key == "Creator" and value == _YED for key, value, _ in top)
+    is_drawn_both_ways = is_drawn and all(map(_is_drawn_both_ways, edges))
     return NetworkRows(
         tuple(nodes),
         tuple(links),
         FileRow(graphs[0][2], values),
-        is_directed=values.get("directed") in _YES,
+        is_directed=values.get("directed") in _YES and not is_drawn_both_ways,
         may_repeat=values.get("multigraph") not in _YES,
+        notes=left_out(groups, links, where),
     )
+
+
+def _is_drawn_both_ways(edge: Pairs) -> bool:
+    """Return whether an editor draws an edge with arrows at both ends or at none."""
+    looks = (value for key, value, _ in edge if key == "graphics" and not isinstance(value, str))
+    arrows = {key for each in looks for key, value, _ in each if key in _ARROWS and value != "none"}
+    return len(arrows) != 1
 
 
 def _part(value: Any, line: int, where: str, *needed: str) -> tuple[list[str], FileRow]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.markup import Element, needed, quoted, read_xml
@@ -22,6 +21,7 @@ from ringleaf.topologies.files.rows import (
     LinkRow,
     NetworkRows,
     NodeRow,
+    left_out,
     with_ways,
 )
 
@@ -63,16 +63,10 @@ def read(text: str, where: str) -> NetworkRows:
     for child, is_directed in parts:
         if child.name == "edge":
             ends = (needed(child, "source", where), needed(child, "target", where))
-            if group := next((end for end in ends if end in groups), None):
-                raise ConfigError(
-                    f"{where} line {child.line}: an edge must end at nodes, got the group "
-                    f"{group!r}; put a node into it"
-                )
             links.append(LinkRow(*ends, _labelled(_row(child, keys, where), child)))
             are_directed.append(is_directed)
         elif (name := needed(child, "id", where)) not in groups:
             nodes.append(NodeRow(name, _labelled(_row(child, keys, where), child)))
-    notes = [f"left out: {format_count(len(groups), 'group')}, whose nodes are kept"] * bool(groups)
     if all(are_directed) and _is_drawn_both_ways(child for child, _ in parts):
         are_directed = [False] * len(links)
     return NetworkRows(
@@ -81,7 +75,7 @@ def read(text: str, where: str) -> NetworkRows:
         _row(graph, keys, where),
         is_directed=any(are_directed),
         may_repeat=True,
-        notes=tuple(notes),
+        notes=left_out(groups, links, where),
     )
 
 
