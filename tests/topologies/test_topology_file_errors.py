@@ -133,11 +133,6 @@ def test_a_broken_edge_list_is_refused(tmp_path: Path, text: str, message: str) 
             '{"nodes": [{"id": 1}, {"id": 2}], "edges": [\n{"source": 1, "target": 2, "loss": 2}]}',
             r"line 2: link 1-2: loss: must be in \[0, 1\)",
         ),
-        (
-            "n.json",
-            '{"nodes": [{"id": 1}, {"id": 2}], "edges": [{"source": 1, "target": 2, "dealy": 1}]}',
-            "link 1-2: no attribute 'dealy'; did you mean 'delay'",
-        ),
         ("n.yaml", "a: [", "not YAML"),
         ("n.yaml", "3", "must be an infrastructure with instances"),
         (

@@ -271,6 +271,55 @@ def test_what_changes_no_result_is_passed_over_and_the_rest_is_named() -> None:
     assert found.notes == ("not used: 'weight', 'LinkStatus', 'length' of links",)
 
 
+def test_what_is_nearly_ours_in_files_of_others_is_named(tmp_path: Path) -> None:
+    nodes = [{"id": name, "ip4": "10.0.0.1", "mac1": "?"} for name in "abs"]
+    links = [{"source": name, "target": "s", "relay": "yes", "dealy": 1} for name in "ab"]
+    (tmp_path / "n.json").write_text(json.dumps({"nodes": nodes, "links": links}))
+    [used, *_] = notes(str(tmp_path / "n.json"))
+    assert used == (
+        "not used: 'relay' (did you mean 'delay'?), 'dealy' (did you mean 'delay'?) of links; "
+        "'ip4' (did you mean 'ipv4'?), 'mac1' (did you mean 'mac'?) of nodes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("layout", "spring"),
+        ("hosts", 2),
+        ("routing", "ecmp"),
+        ("shape", "tree"),
+        ("machine", "dgx"),
+    ],
+)
+def test_what_others_say_of_a_graph_by_names_of_ours_is_named(
+    name: str, value: object, tmp_path: Path
+) -> None:
+    """NetworkX writes all of `G.graph`."""
+    graph = nx.Graph([("a", "s"), ("b", "s")], **{name: value})
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    topo = str(tmp_path / "n.json")
+    assert notes(topo)[0] == f"not used: {name!r} of the file"
+    assert len(hosts(build(f"{topo},hosts=each"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"routing": "shortst"}, "unknown routing, got 'shortst'; did you mean 'shortest'"),
+        ({"shape": "4,4"}, "shape: must be sizes like 4x2, got '4,4'"),
+        ({"hosts": "eachh"}, "unknown hosts, got 'eachh'; did you mean 'each'"),
+    ],
+)
+def test_values_that_are_nearly_ours_are_refused(
+    about: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    graph = nx.Graph([("a", "s"), ("b", "s")], **about)
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    with pytest.raises(ConfigError, match=message):
+        build(str(tmp_path / "n.json"))
+
+
 def test_the_speed_of_light_is_said() -> None:
     assert read({"length_km": "3"}).notes == (
         "delays of links are by length_km, at 5 us a kilometre",

@@ -56,7 +56,8 @@ def describe(rows: NetworkRows, source: str) -> Description:
     hosts, addresses = with_addresses(hosts, rows.nodes, where, is_strict=rows.strict)
     about = rows.about.values
     place = f"{where} line {rows.about.line}"
-    check_names(about, OF_FILE, place, is_strict=rows.strict)
+    if rows.strict:
+        check_names(about, OF_FILE, place)
     description = Description(
         source,
         hosts,

@@ -16,7 +16,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from ringleaf.core.units import format_count, is_whole
 from ringleaf.errors import ConfigError
@@ -28,9 +27,8 @@ from ringleaf.topologies.files.attributes import (
     OF_LINK,
     OF_NODE,
     RATE_UNIT,
-    nearest,
 )
-from ringleaf.topologies.files.foreign_names import NOTHING, filled, plain
+from ringleaf.topologies.files.foreign_names import NOTHING, filled, hinted, plain
 from ringleaf.topologies.files.foreign_roles import is_flag, role_name, role_of
 from ringleaf.topologies.files.foreign_units import (
     DELAY_UNITS,
@@ -79,6 +77,7 @@ _DELAY = re.compile(
     rf"({'|'.join(DELAYS_PS)})?"
 )
 _DISTANCE = re.compile(r"(?:link|edge)?(?:length|distance|dist)")
+_OURS = {"links": OF_LINK, "nodes": OF_NODE}
 _LONG_RATE_BPS = 10**9
 """A number from this on is in bit/s: in any other unit, it would be 1 Tbit/s at least."""
 
@@ -108,7 +107,7 @@ def translate(rows: NetworkRows, where: str) -> NetworkRows:
         for each in rows.links
         if each.a != each.b
     )
-    about = {name: value for name, value in rows.about.values.items() if _is_ours(name, OF_FILE)}
+    about = {name: value for name, value in rows.about.values.items() if name in OF_FILE}
     notes = [*rows.notes, *words.notes(len(links))]
     if loops := len(rows.links) - len(links):
         notes.append(f"left out: {format_count(loops, 'link')} of a node with itself")
@@ -150,7 +149,7 @@ class _Words:
     def node(self, row: FileRow, role: str) -> FileRow:
         """Return a node's attributes in our words; attribute `role` of the file says its role."""
         values = filled(row.values)
-        attributes = {name: value for name, value in values.items() if _is_ours(name, OF_NODE)}
+        attributes = {name: value for name, value in values.items() if name in OF_NODE}
         if words := role_of(role, values.get(role, "")):
             attributes["role"] = words
             if role != "role":
@@ -177,7 +176,7 @@ class _Words:
         """Return a link's attributes in our words: rate and delay, by whatever names."""
         values = filled(row.values, NOTHING)
         place = f"{self.where} line {row.line}: {name}"
-        attributes = {name: value for name, value in values.items() if _is_ours(name, OF_LINK)}
+        attributes = {name: value for name, value in values.items() if name in OF_LINK}
         known = {*attributes, *(values.keys() & {RATE_UNIT, DELAY_UNIT})}
         for what, read, pattern in (
             ("rate", self._rate_bps, _RATE),
@@ -273,7 +272,7 @@ class _Words:
                 light = ", at 5 us a kilometre" if is_length else ""
                 yield f"{what}s of links are by {words}{light}{others}"
         unused = [
-            f"{', '.join(f'{name!r:.40}' for name in names)} of {what}"
+            f"{', '.join(_shown(name, what) for name in names)} of {what}"
             for what, names in self.unused.items()
             if names
         ]
@@ -298,12 +297,11 @@ def _as_whole(values: Mapping[str, str], name: str) -> dict[str, str]:
     return {name: match[1]} if match else {}
 
 
-@lru_cache(maxsize=1024)  # files have the same names again and again
-def _is_ours(name: str, ours: tuple[str, ...]) -> bool:
-    """Return whether an attribute is ours, or so nearly one that it is left to be refused."""
+def _shown(name: str, what: str) -> str:
+    """Return an unused attribute for a note; one that says a rate or a delay is no slip."""
     word = plain(name)
-    is_theirs = _is_look(word) or _RATE.fullmatch(word) or _DELAY.fullmatch(word)
-    return name in ours or (not is_theirs and bool(nearest(name, ours)))
+    is_theirs = _RATE.fullmatch(word) or _DELAY.fullmatch(word)
+    return hinted(name, () if is_theirs else _OURS[what])
 
 
 def _is_unit_of(name: str, other: str) -> bool:

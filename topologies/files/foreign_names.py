@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from ringleaf.topologies.files.attributes import nearest
+
 NOTHING = ("", "none", "nan", "null", "n/a", "na", "-", "?", "unknown", "undefined")
 """Values of a link that say nothing: tables and programs write them where a number is missing."""
 
@@ -28,3 +30,9 @@ def filled(values: Mapping[str, str], nothing: tuple[str, ...] = ("", "None")) -
         for name, value in values.items()
         if value.strip() not in nothing and value.strip().lower() not in nothing
     }
+
+
+def hinted(name: str, ours: tuple[str, ...]) -> str:
+    """Return an attribute's name for a note, with the one of ours that it nearly is, if any."""
+    near = "" if name in ours else nearest(name, ours)
+    return f"{name!r:.40} (did you mean {near!r}?)" if near else f"{name!r:.40}"

@@ -289,7 +289,7 @@ def _note_rest(edge: Located, ends: list[list[str]], notes: dict[str, None]) -> 
 
 def _links(item: Located, where: str) -> dict[str, tuple[Terms, Terms]]:
     """Return the terms of links by name, both ways."""
-    by_name = {}
+    by_name: dict[str, tuple[Terms, Terms]] = {}
     for each in _list(item, "links", where):
         place = f"{where} line {each.line}: link"
         values: dict[str, str] = {}

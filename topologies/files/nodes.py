@@ -41,7 +41,8 @@ def read_nodes(
     hosts: list[tuple[NodeRow, FileNode]] = []
     switches = []
     for each in rows.nodes:
-        check_names(each.row.values, OF_NODE, places[each.name], is_strict=rows.strict)
+        if rows.strict:
+            check_names(each.row.values, OF_NODE, places[each.name])
         role, place = roles[each.name], places[each.name]
         node = _read_node(each, role, place, is_strict=rows.strict)
         if node.is_host:

@@ -35,7 +35,8 @@ def read_description(name: str, reading: Mapping[str, str]) -> Description:
 
 @lru_cache(maxsize=8)
 def _read(name: str, data: bytes, reading: tuple[tuple[str, str], ...]) -> Description:
-    from ringleaf.topologies.files.describe import describe  # only files need it
+    from ringleaf.topologies.files.describe import describe  # only files need these
+    from ringleaf.topologies.files.foreign_about import with_own_about
 
     try:
         text = decode(data)
@@ -49,7 +50,8 @@ def _read(name: str, data: bytes, reading: tuple[tuple[str, str], ...]) -> Descr
         raise ConfigError(
             f"topology {name} line {line}: must be UTF-8, got {data[error.start : error.end]!r}"
         ) from error
-    rows = find_format(without_packing(name), text).read(text, f"topology {name}")
+    form = find_format(without_packing(name), text)
+    rows = with_own_about(form.read(text, f"topology {name}"))
     about = FileRow(rows.about.line, {**rows.about.values, **dict(reading)})
     source = ",".join([name, *(f"{key}={value}" for key, value in reading)])
     return describe(replace(rows, about=about), source)
