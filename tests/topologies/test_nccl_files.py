@@ -175,7 +175,21 @@ def test_unused_gpus_of_a_dump_are_no_hosts(tmp_path: Path) -> None:
     topo = write(tmp_path, cpu(used + pci("0:7", kind="0x030200")))
     assert len(hosts(build(topo))) == 2
     assert notes(topo) == (
-        "left out: 1 GPU without a <gpu>, 0:7: not of the job that wrote the file",
+        "left out: 1 GPU without a rank, 0:7: not of the job that wrote the file",
+    )
+
+
+def test_gpus_without_a_rank_beside_others_are_left_out(tmp_path: Path) -> None:
+    """NCCL's topo.cc returns at a <gpu> without one, and drops NVLinks to it."""
+    both = [nvidia(i, nvlink("0000:09:00.0"), rank=str(i)) for i in (0, 1)]
+    idle = pci("0000:09:00.0", '<gpu dev="9" sm="80"/>', "0x030200")
+    topo = write(tmp_path, cpu(idle + "".join(both)))
+    graph = build(topo)
+    assert [graph.nodes[host]["label"] for host in hosts(graph)] == ["gpu0", "gpu1"]
+    assert pair("gpu0", "cpu0") in rates(graph)
+    assert notes(topo)[:2] == (
+        "left out: links to 0000:09:00.0: no such device in the file",
+        "left out: 1 GPU without a rank, 0000:09:00.0: not of the job that wrote the file",
     )
 
 
@@ -322,6 +336,7 @@ def nvlink(target: str, count: str = "2", kind: str = "0x030200") -> str:
     [
         *(("12", "80", 12 * 160), ("0x12", "80", 18 * 160), ("0X0c", "0x50", 12 * 160)),
         *((" 4 ", "90a", 4 * 164.8), ("4", "100f", 4 * 320.8), ("", "80", 160)),
+        *(("4", "86", 4 * 96), ("4", "87", 4 * 160), ("4", "89", 4 * 160)),  # == 86 in topo.h
     ],
 )
 def test_numbers_are_read_as_c_reads_them(tmp_path: Path, count: str, sm: str, gbps: float) -> None:

@@ -232,6 +232,16 @@ def test_gml_may_say_in_words_that_it_is_directed(tmp_path: Path, directed: str)
     assert link(graph, "s0", "h0").rate_bps == 14
 
 
+def test_latencies_of_infragraph_are_as_long_as_ours(tmp_path: Path) -> None:
+    """`topo export` writes a second in nanoseconds."""
+    graph = build(linked(tmp_path, "physical: {latency: {ns: 1000000000}}"))
+    assert link(graph, "h0", "s0").delay_ps == 10**12
+    with pytest.raises(ConfigError, match="delay: must be at most 1000s, got '1000001000000ns'"):
+        build(linked(tmp_path, "physical: {latency: {ns: 1000001000000}}"))
+    with pytest.raises(ConfigError, match="rate: must be at most"):
+        build(linked(tmp_path, "physical: {bandwidth: {gigabits_per_second: 1000000000}}"))
+
+
 def test_edges_of_infragraph_that_leave_ends_out_are_named(tmp_path: Path) -> None:
     """Two ports of four are left of each server, which has 50 Gbit/s and not 100."""
     topo = linked(tmp_path, "physical: {bandwidth: {gigabits_per_second: 25}}")

@@ -320,6 +320,15 @@ def test_values_that_are_nearly_ours_are_refused(
         build(str(tmp_path / "n.json"))
 
 
+def test_coordinates_of_maps_are_no_places_of_drawings() -> None:
+    """UTM's northings go to 10^7 m."""
+    values = {"x": "465123.5", "y": "5246789.1"}
+    rows = NetworkRows((NodeRow("a", FileRow(1, values)),), (), FileRow(1, {}))
+    assert translate(rows, "topology n.json").nodes[0].row.values == {}
+    values["y"] = "1e6"
+    assert translate(rows, "topology n.json").nodes[0].row.values == values
+
+
 def test_the_speed_of_light_is_said() -> None:
     assert read({"length_km": "3"}).notes == (
         "delays of links are by length_km, at 5 us a kilometre",

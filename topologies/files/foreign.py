@@ -21,6 +21,7 @@ from ringleaf.core.units import format_count, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import (
     DELAY_UNIT,
+    FARTHEST,
     HOST,
     LONGEST_NAME,
     OF_FILE,
@@ -164,7 +165,7 @@ class _Words:
             attributes["label"] = _readable(label)
         if not attributes.get("label"):
             attributes.pop("label", None)
-        if not all(NUMBER.fullmatch(values.get(axis, "").strip()) for axis in "xy"):
+        if not all(_is_place(values.get(axis, "").strip()) for axis in "xy"):
             attributes = {
                 name: value for name, value in attributes.items() if name not in ("x", "y")
             }
@@ -302,6 +303,11 @@ def _shown(name: str, what: str) -> str:
     word = plain(name)
     is_theirs = _RATE.fullmatch(word) or _DELAY.fullmatch(word)
     return hinted(name, () if is_theirs else _OURS[what])
+
+
+def _is_place(text: str) -> bool:
+    """Return whether a text is a number, and none of a map's that no drawing reaches."""
+    return NUMBER.fullmatch(text) is not None and abs(float(text)) <= FARTHEST
 
 
 def _is_unit_of(name: str, other: str) -> bool:

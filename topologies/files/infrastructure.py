@@ -25,6 +25,7 @@ from ringleaf.topologies.files.rows import split
 
 MOST_COMPONENTS = 100_000
 MOST_EDGES = 400_000
+MOST_OF_A_LINK = 1e13  # as a number, so that texts of it stay short; rates and delays have less
 DEEPEST = 8  # devices within devices
 SCHEMES = ("one2one", "many2many")
 KINDS = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
@@ -341,7 +342,7 @@ def _number(item: Located, name: str, place: str) -> float:
         value = float(item[name])
     except (TypeError, ValueError):
         value = -1.0
-    if not 0 <= value < 1e9:
+    if not 0 <= value < MOST_OF_A_LINK:
         raise ConfigError(f"{place}: {name} must be a number from 0 on, got {item[name]!r:.60}")
     return value
 

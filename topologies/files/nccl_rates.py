@@ -20,7 +20,7 @@ _OTHER_LANE_MBPS = 6000
 MOST_LANES, _OTHER_LANES = 32, 16
 """PCI Express has no more lanes; Linux says 255 where a link's width is not known."""
 _NVLINK_MBPS = (
-    *((100, 320_800), (90, 164_800), (86, 96_000)),
+    *((100, 320_800), (90, 164_800), (87, 160_000), (86, 96_000)),
     *((80, 160_000), (70, 160_000), (60, 144_000)),
 )
 _OTHER_NVLINK_MBPS = 160_000

@@ -71,7 +71,9 @@ def read(text: str, where: str) -> NetworkRows:
         )
     hashes = list(dict.fromkeys(cpu.attributes.get("host_hash", "") for cpu in root.all("cpu")))
     unknown = Counter(_unknown(root))
-    machine = _Machine(where, is_template="gpu" not in _names(root))
+    every = list(_all_gpus(root))
+    has_ranks = any("rank" in each.attributes for each in every)
+    machine = _Machine(where, is_template=not every, has_ranks=has_ranks)
     for cpu in root.all("cpu"):
         number = hashes.index(cpu.attributes.get("host_hash", ""))
         machine.add_cpu(cpu, f"host{number}." if len(hashes) > 1 else "")
@@ -117,9 +119,11 @@ def _class(element: Element, name: str) -> str:
     return element.attributes.get(name, "").strip().lower().removeprefix("0x")
 
 
-def _names(element: Element) -> set[str]:
-    """Return the names of all elements inside one."""
-    return {child.name for child in element.children}.union(*map(_names, element.children))
+def _all_gpus(element: Element) -> Iterator[Element]:
+    """Yield all GPUs inside an element."""
+    yield from element.all("gpu")
+    for child in element.children:
+        yield from _all_gpus(child)
 
 
 def _stray(element: Element) -> Iterator[tuple[Element, Element]]:
@@ -151,11 +155,12 @@ class _Machine:
 
     `gpus` has ranks by name, `order` the nodes' places, `names` their names by host and number of
     the bus, `one_way` the links that are told from each end, `nvswitches` PCI devices that are the
-    one, `idle` those that are GPUs of no rank, and `unsaid` what gives no rate.
+    one, `idle` those that are GPUs without a rank, and `unsaid` what gives no rate.
     """
 
     where: str
     is_template: bool
+    has_ranks: bool
     rows: dict[str, FileRow] = field(default_factory=dict)
     gpus: dict[str, int] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)
@@ -181,12 +186,10 @@ class _Machine:
             self._add_pci(child, parent, parent, host)
 
     def _gpus(self, pci: Element) -> list[Element]:
-        """Return the GPU that a PCI device is, if it is one."""
-        gpus = list(pci.all("gpu"))
-        if _class(pci, "class").startswith(GPU_CLASSES) and not gpus:
-            if self.is_template:
-                return [Element("gpu", pci.line, {})]
-            self.idle[pci.attributes.get("busid", "")] += 1
+        """Return the GPU that a PCI device is, if it is one of the job's."""
+        if self.is_template and _class(pci, "class").startswith(GPU_CLASSES):
+            return [Element("gpu", pci.line, {})]
+        gpus = [each for each in pci.all("gpu") if not self.has_ranks or "rank" in each.attributes]
         if len(gpus) > 1:
             raise ConfigError(
                 f"{self._place(gpus[1])}: <pci> must have one <gpu>, got {len(gpus)}; ranks that "
@@ -196,6 +199,10 @@ class _Machine:
 
     def _add_pci(self, pci: Element, parent: str | None, cpu: str | None, host: str) -> None:
         gpus = self._gpus(pci)
+        is_gpu = _class(pci, "class").startswith(GPU_CLASSES) or any(pci.all("gpu"))
+        if is_gpu and not gpus:
+            self.idle[pci.attributes.get("busid", "")] += 1
+            return
         if list(pci.all("nic")) and not gpus and not list(pci.all("pci")):
             return
         bus = pci.attributes.get("busid", "")
@@ -216,15 +223,20 @@ class _Machine:
                 self.nvswitches.add(name)
         self.names.setdefault(place, name)
         if parent is not None and not has_own_way:
-            self._link(PCI, name, parent, pci, pci_mbps(pci.attributes, self._place(pci)))
-            if lane_mbps(pci.attributes) is None:
-                self.unsaid["link_speed"] += 1
-            if whole(pci.attributes, "link_width", 0, self._place(pci)) > MOST_LANES:
-                self.unsaid["link_width"] += 1
+            self._join_parent(name, parent, pci)
         for child in pci.all("pci"):
             self._add_pci(child, name, cpu, host)
         for child in pci.all("pcilink"):
             self.one_way.append((PCI, host, name, child, PCILINK_MBPS))
+
+    def _join_parent(self, name: str, parent: str, pci: Element) -> None:
+        """Join a PCI device with the one above it, or the CPU."""
+        place = self._place(pci)
+        self._link(PCI, name, parent, pci, pci_mbps(pci.attributes, place))
+        if lane_mbps(pci.attributes) is None:
+            self.unsaid["link_speed"] += 1
+        if whole(pci.attributes, "link_width", 0, place) > MOST_LANES:
+            self.unsaid["link_width"] += 1
 
     def _add_gpu(self, gpu: Element, host: str) -> str:
         place, count = self._place(gpu), len(self.gpus)
@@ -338,7 +350,7 @@ class _Machine:
             yield f"left out: links to {_some(self.missing)}: no such device in the file"
         if self.idle:
             yield (
-                f"left out: {format_count(self.idle.total(), 'GPU')} without a <gpu>, "
+                f"left out: {format_count(self.idle.total(), 'GPU')} without a rank, "
                 f"{_some(self.idle)}: not of the job that wrote the file"
             )
         for name, count in self.loops.items():
