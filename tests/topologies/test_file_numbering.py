@@ -162,6 +162,26 @@ def test_addresses_by_p4_utils_numbers_of_switches() -> None:
     assert ips_of(switches, links) == {"h1": "10.0.1.1", "h2": "10.1.1.2", "h7": "10.0.2.7"}
 
 
+def test_tutorials_before_2019_number_links_of_hosts_first(tmp_path: Path) -> None:
+    """By ExerciseTopo of p4lang/tutorials, utils/run_exercise.py, commit 948a890."""
+    links = ["h1 s1", "s1 s2", "s1 s3", "s3 s2", "s2 h2", "s3 h3"]
+    data = {"hosts": ["h1", "h2", "h3"], "switches": {"s1": {}, "s2": {}, "s3": {}}}
+    topo = write(tmp_path, {**data, "links": [each.split() for each in links]})
+    assert ports(build(topo)) == {
+        "s0": {1: "h0", 2: "s1", 3: "s2"},
+        "s1": {1: "h1", 2: "s0", 3: "s2"},
+        "s2": {1: "h2", 2: "s0", 3: "s1"},
+    }
+    numbers = ((1, 1), (2, 2), (3, 3))
+    assert addresses(build(topo)) == [
+        (f"10.0.{switch}.{host}", f"00:00:00:00:0{switch}:0{host}") for switch, host in numbers
+    ]
+    data["hosts"] = ["h1", "h2", "client"]  # which they refused
+    links[-1] = "s3 client"
+    topo = write(tmp_path, {**data, "links": [each.split() for each in links]})
+    assert others(topo) == ("ports are numbered by the order of links",)
+
+
 def test_p4_utils_numbers_switches_in_natural_order() -> None:
     """Its `mixed` goes through `self.nodes(withInfo=True)`, which are sorted so."""
     links = [LinkRow(a, b, FileRow(1, {})) for a, b in (("h1", "s10"), ("s2", "h2"))]

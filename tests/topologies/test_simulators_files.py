@@ -443,7 +443,7 @@ def test_old_topologies_of_p4_tutorials_have_lists(tmp_path: Path) -> None:
     data = {"hosts": ["h1", "h2"], "switches": {"s1": {}}, "allocated": 1}
     text = json.dumps({**data, "links": [["h1", "s1"], ["h2", "s1"]]})
     assert len(hosts(build(write(tmp_path, text, "n.json")))) == 2
-    assert notes(str(tmp_path / "n.json"))[1] == "not used: 'allocated'"
+    assert notes(str(tmp_path / "n.json"))[0] == "not used: 'allocated'"
 
 
 APP = {

@@ -10,7 +10,7 @@ Source:
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +23,21 @@ _CPU = "sw-cpu"  # the node behind the port for a switch's controller
 _MOST_HOSTS = 254  # numbers of hosts of a switch
 
 
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """Return a key that sorts s10 after s9."""
+    parts = re.split(r"(\d+)", name)
+    return [(is_whole(part), int(part) if is_whole(part) else 0, part) for part in parts]
+
+
+def _in_natural_order(ends: tuple[str, str]) -> list[list[tuple[bool, int, str]]]:
+    return [*map(_natural, ends)]
+
+
 def with_ports(
-    links: Sequence[LinkRow], switches: Collection[str], with_cpu: Collection[str]
+    links: Sequence[LinkRow],
+    switches: Collection[str],
+    with_cpu: Collection[str],
+    order: Callable[[tuple[str, str]], Any] = _in_natural_order,
 ) -> tuple[LinkRow, ...]:
     """Return links with ports of switches, where they have none.
 
@@ -32,6 +45,7 @@ def with_ports(
         links: The links.
         switches: The names of switches.
         with_cpu: Those that have a port for their controller, which is numbered with the others.
+        order: Of the ends of a link, what links are sorted by before they are numbered.
     """
     ends = [*((link.a, link.b) for link in links), *((name, _CPU) for name in with_cpu)]
     values = [*(dict(link.row.values) for link in links), *({} for _ in with_cpu)]
@@ -41,7 +55,7 @@ def with_ports(
         for side, name in sides:
             if pair[side] in taken and is_whole(own.get(name, "")):
                 taken[pair[side]].add(int(own[name]))
-    for number in sorted(range(len(ends)), key=lambda each: [*map(_natural, ends[each])]):
+    for number in sorted(range(len(ends)), key=lambda each: order(ends[each])):
         for side, name in sides:
             node = ends[number][side]
             if node in taken and name not in values[number]:
@@ -55,12 +69,6 @@ def with_ports(
 
 def _lowest_free(taken: Collection[int]) -> int:
     return next(number for number in range(1, len(taken) + 2) if number not in taken)
-
-
-def _natural(name: str) -> list[tuple[bool, int, str]]:
-    """Return a key that sorts s10 after s9."""
-    parts = re.split(r"(\d+)", name)
-    return [(is_whole(part), int(part) if is_whole(part) else 0, part) for part in parts]
 
 
 def addresses(
