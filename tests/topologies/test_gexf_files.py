@@ -82,3 +82,11 @@ def test_weights_are_named_as_not_used(tmp_path: Path) -> None:
 def test_what_is_no_network_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=f"topology x {message}|topology x .*{message}"):
         read(text, "topology x")
+
+
+def test_gephi_has_weights_without_a_declaration(tmp_path: Path) -> None:
+    text = NODES + edges('source="a" target="s"', 'source="b" target="s"').replace(
+        "/>", '><attvalues><attvalue for="weight" value="2.0"/></attvalues></edge>', 1
+    )
+    (tmp_path / "n.gexf").write_text(f"<gexf><graph>{text}</graph></gexf>")
+    assert "not used: 'weight' of links" in notes(str(tmp_path / "n.gexf"))

@@ -38,6 +38,7 @@ BROKEN = {
     "a s\nb s\nd role=switch\n": "line 3: node 'd': must be connected with 'a'",
     "a a\n": "line 1: link a-a: must join two nodes, got one",
     "a b c\n": "line 1: must have two names and attributes",
+    "a,s,{}\nb,s,{}\n": "line 1: must have blanks between two names, got 'a,s,'; write them in",
     "a role=host\nb role=switch\na b\n": "must have two hosts at least, got 1",
     "a b\nb c\nc a\n": "must say which nodes are hosts, got no role",
     # attributes

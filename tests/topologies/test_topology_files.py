@@ -203,3 +203,10 @@ def test_examples_are_topologies(path: Path) -> None:
     assert all(table[switch][host] for switch in table for host in hosts(graph))
     tree = aggregation_tree(graph, hosts(graph))
     assert {child for below in tree.children.values() for child in below} >= set(hosts(graph))
+
+
+def test_a_comment_in_an_edge_list_begins_with_a_word() -> None:
+    text = "gpu#0 leaf rate=1G # it's first\n'a #1' leaf\n# all\nb\\#2 \"leaf\" #\n"
+    rows = FORMATS["edgelist"].read(text, "n.edges")
+    assert [each.name for each in rows.nodes] == ["gpu#0", "leaf", "a #1", "b#2"]
+    assert [dict(each.row.values) for each in rows.links] == [{"rate": "1G"}, {}, {}]

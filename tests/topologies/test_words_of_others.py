@@ -87,6 +87,7 @@ def test_the_unit_of_a_file(values: dict[str, str], about: dict[str, str], bps: 
         ({"delay_s": "1"}, {}, "1000000000000ps"),
         ({"propagation-delay": "0"}, {}, "0ps"),
         ({"delay": "3"}, {"delay_unit": "us"}, "3000000ps"),
+        ({"delay": "3"}, {"delay_unit": "\N{MICRO SIGN}s"}, "3000000ps"),
         ({"latency_ns": "500"}, {}, "500000ps"),
         ({"length_km": "200"}, {}, "1000000000ps"),  # 1 ms
         ({"distance": "10"}, {"delay_unit": "km"}, "50000000ps"),
@@ -238,6 +239,26 @@ def test_labels_of_links_may_say_rates_and_delays(label: str, terms: dict[str, s
         "rate": "3000000000",
         "delay": "1s",
     }
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        *(("2x100G", True), ("10 Gbps Ethernet", True), ("< 2.5 Gbps", True)),
+        *(("10 Gbps / 5 ms", True), ("about 5 us", True)),
+        *(
+            ("10 Gbps, 5 ms", False),
+            ("eth1", False),
+            ("enp1s0", False),
+            ("7", False),
+            ("5 m", False),
+        ),
+    ],
+)
+def test_labels_that_have_more_than_a_rate_are_named(label: str, said: bool) -> None:
+    note = f"not used: labels like {label!r} of links, which are more than a rate or a delay"
+    assert (note in read({"label": label}).notes) == said
+    assert note not in read({"label": label, "rate": "1G"}).notes
 
 
 def test_labels_that_are_used_are_named(tmp_path: Path) -> None:

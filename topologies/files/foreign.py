@@ -38,6 +38,7 @@ from ringleaf.topologies.files.foreign_units import (
     NUMBER,
     RATE_UNITS,
     delay_unit,
+    is_unread_label,
     is_word,
     parted,
     rate_unit,
@@ -119,7 +120,10 @@ def translate(rows: NetworkRows, where: str) -> NetworkRows:
 
 @dataclass(slots=True)
 class _Words:
-    """The translation of a file's attributes, and counts of those that are used and not."""
+    """The translation of a file's attributes, and counts of those that are used and not.
+
+    `unread` has labels of links in which a rate or a delay is not alone.
+    """
 
     where: str
     about: Mapping[str, str]
@@ -129,6 +133,7 @@ class _Words:
     unused: dict[str, Counter[str]] = field(
         default_factory=lambda: {"links": Counter(), "nodes": Counter()}
     )
+    unread: dict[str, None] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
@@ -205,6 +210,7 @@ class _Words:
                         attributes[what] = text
                         self.used[what][other] += 1
         self._pass_over("links", values, known)
+        self._pass_over_labels(values, attributes)
         return FileRow(row.line, attributes)
 
     def _unit_of(self, name: str, values: Mapping[str, str]) -> str:
@@ -253,6 +259,10 @@ class _Words:
             )
         return f"{round(number * scale)}ps"
 
+    def _pass_over_labels(self, values: Mapping[str, str], used: Mapping[str, str]) -> None:
+        labels = [] if "rate" in used else [values[name] for name in filter(_is_label, values)]
+        self.unread |= dict.fromkeys(filter(is_unread_label, labels))
+
     def _pass_over(self, what: str, values: Mapping[str, str], known: set[str]) -> None:
         for name in values:
             is_delay = what == "links" and bool(_DELAY.fullmatch(plain(name)))  # lat
@@ -279,6 +289,10 @@ class _Words:
         ]
         if unused:
             yield f"not used: {'; '.join(unused)}"
+        if self.unread:
+            label = next(iter(self.unread))
+            more = "which are more than a rate or a delay"
+            yield f"not used: labels like {label!r:.40} of links, {more}"
 
 
 def _delay_unit_of_name(name: str) -> str:

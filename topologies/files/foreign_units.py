@@ -55,7 +55,7 @@ def is_either(unit: str) -> bool:
 
 def delay_unit(text: str) -> int | None:
     """Return the ps of a unit of times like `ms`, or of lengths like `km`; None if it is none."""
-    text = text.strip()
+    text = with_latin_u(text.strip())
     return DELAYS_PS.get(text.lower() if len(text) > 2 else text)
 
 
@@ -98,6 +98,14 @@ def read_label(label: str) -> dict[str, str]:
         else:
             return {}
     return terms
+
+
+def is_unread_label(label: str) -> bool:
+    """Return whether a label has a rate or a delay among other things, so that it says nothing."""
+    units = [match[2] for match in _PIECE.finditer(label)]
+    rates = (rate_unit(unit) is not None and len(unit) > unit.islower() for unit in units)
+    delays = (delay_unit(unit) is not None and len(unit) > 1 for unit in units)
+    return not read_label(label) and any((*rates, *delays))
 
 
 def parted(text: str, place: str) -> tuple[Fraction, str]:

@@ -25,6 +25,8 @@ from ringleaf.topologies.files.rows import (
 )
 
 LONGEST_DATA = 4096
+_INSIDE = re.compile(r"""'[^']*'|"[^"]*"|(?<=[^\s\\])#""")
+"""A `#` inside a word, or words in quotes, in which it is no comment anyway."""
 _MARK = (
     r"\A(?:\s*#[^\n]*\n)*[^\s{\[<]\S*[ \t]+\S+[ \t]+"
     r"\{(?:['\"\d][^\n]*)?\}[ \t\r]*(?:\n|\Z)"
@@ -36,7 +38,7 @@ def read(text: str, where: str) -> NetworkRows:
     """Return nodes in the order in which they are first named, and links.
 
     Raises:
-        ConfigError: If a line has more than two names, or an attribute twice.
+        ConfigError: If a line has more than two names, or an attribute twice, or none has two.
     """
     is_ours = True
     about: dict[str, str] = {}
@@ -55,6 +57,11 @@ def read(text: str, where: str) -> NetworkRows:
             nodes[names[0]] = FileRow(line, {**nodes[names[0]].values, **values})
         else:
             about |= values
+    if not links and (name := next((each for each in nodes if "," in each), "")):
+        raise ConfigError(
+            f"{where} line {nodes[name].line}: must have blanks between two names, "
+            f"got {name!r:.60}; write them in place of commas"
+        )
     rows = tuple(NodeRow(name, row) for name, row in nodes.items())
     return NetworkRows(
         rows, tuple(links), FileRow(1, about), strict=is_ours, may_repeat=not is_ours
@@ -106,9 +113,13 @@ def _split(content: str, where: str) -> tuple[list[str], dict[str, str]]:
 
 
 def _words(content: str) -> list[str]:
-    """Return the words of a line without its comment; quotes keep blanks in a word."""
+    """Return the words of a line without its comment; quotes keep blanks in a word.
+
+    As in a shell, a comment begins with a word: `gpu#0` has none.
+    """
     if any(letter in content for letter in "\"'\\#"):
-        return shlex.split(content, comments=True)
+        inside = _INSIDE.sub(lambda match: "\\#" if match[0] == "#" else match[0], content)
+        return shlex.split(inside, comments=True)
     return content.split()  # many times as fast
 
 

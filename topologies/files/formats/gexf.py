@@ -85,7 +85,8 @@ def _parts(graph: Element, groups: str, name: str) -> Iterator[Element]:
 
 def _declared(graph: Element, kind: str, where: str) -> dict[str, _Declared]:
     """Return the attributes that the graph declares of nodes or edges, by their ids."""
-    return {
+    weight = {"weight": _Declared("weight", None)}  # which Gephi uses undeclared
+    return (weight if kind == "edge" else {}) | {
         needed(each, "id", where): _Declared(
             each.attributes.get("title", each.attributes["id"]),
             next((one.text.strip() for one in each.all("default")), None),
