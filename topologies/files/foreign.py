@@ -48,22 +48,10 @@ from ringleaf.topologies.files.foreign_units import (
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
 _LOOKS = (
-    *(
-        "id",
-        "key",
-        "label",
-        "name",
-        "description",
-        "note",
-        "comment",
-        "url",
-        "desc",
-        "group",
-        "gid",
-    ),
+    *("id", "gid", "key", "label", "name", "description", "note", "comment", "url", "desc"),
     *("x", "y", "z", "pos", "position", "latitude", "longitude", "lat", "lon", "lng"),
     *("color", "colour", "fill", "style", "shape", "size", "width", "height", "graphics", "icon"),
-    *("labelgraphics", "edgeanchor", "gid"),
+    *("labelgraphics", "edgeanchor", "group"),
     *("country", "city", "linklabel", "linknote", "linktype", "hyperedge", "networkxkey"),
 )
 """Names that change no result; without what is no letter or digit."""
