@@ -10,7 +10,7 @@ from ringleaf.switches.generate.labels import HEADER
 from ringleaf.switches.generate.marks import LineMark
 from ringleaf.switches.generate.observing import ObservedWords, ReachedPoint
 from ringleaf.switches.generate.state import StateLayout
-from ringleaf.switches.generate.storage import Storage, varbits, word_count
+from ringleaf.switches.generate.storage import Storage, valid, varbits, word_count
 from ringleaf.switches.generate.text import Lines, ModuleConstants
 from ringleaf.switches.source import Expression, FieldSource, HeaderSource, ProgramSource
 
@@ -119,6 +119,14 @@ class FunctionCode:
         if shape.signed:
             words[-1] = self.expressions.masked(words[-1], (1 << rest) - 1)
         return words
+
+    def key_words(self, field: FieldSource) -> list[str]:
+        """Return code of the words of a key: 0 if its header is not there, as in BMv2."""
+        words = self.bits_of(field)
+        if not self.source.may_be_missing(field):
+            return words
+        there = self.is_set(valid(field.header))
+        return [f"({word} if {there} else {self.u(0)})" for word in words]
 
     def is_set(self, field: FieldSource) -> str:
         """Return code of the test that a field is not 0."""

@@ -23,7 +23,7 @@ from ringleaf.switches.generate.inputs import inputs_of
 from ringleaf.switches.generate.lower import lower
 from ringleaf.switches.generate.observing import OPEN, TIMED, ReachedPoint
 from ringleaf.switches.generate.primitives import HASHED, PRIMITIVES, READ, effects, fields_in
-from ringleaf.switches.generate.storage import ENGINE
+from ringleaf.switches.generate.storage import ENGINE, valid
 from ringleaf.switches.source import (
     STACKS,
     STANDARD,
@@ -80,8 +80,7 @@ class Doubts:
         """Return the condition that a field is in doubt: OPEN if not there, TIMED by time."""
         if kind == TIMED:
             return Boolean(field in self.timed)
-        header = self._source.headers.get(field.header)
-        if header is None or header.metadata or field.header == STACKS or field.name == VALID:
+        if not self._source.may_be_missing(field):
             return NEVER
         return _not(OperationSource("valid", None, Named("header", field.header)))
 
@@ -114,20 +113,17 @@ class Doubts:
 # Notes in the code.
 
 
-def note_decision(
-    code: FunctionCode, decides: Expression, name: str = "", precondition: str = ""
-) -> None:
+def note_decision(code: FunctionCode, decides: Expression, precondition: str = "") -> None:
     """Write code that counts packets for which a decision by a value is in doubt.
 
     Args:
         code: The code, which is only changed if it is observed.
         decides: The value.
-        name: The name of the point that counts them.
         precondition: Code of the condition on which it is made at all; none if it always is.
     """
     if code.observer is not None:
         for kind in (OPEN, TIMED):
-            _note(code, kind, name, decides, precondition)
+            _note(code, kind, "", decides, precondition)
 
 
 def note_branches(code: FunctionCode, statement: If) -> None:
@@ -143,13 +139,16 @@ def note_branches(code: FunctionCode, statement: If) -> None:
 
 
 def note_key(code: FunctionCode, table: TableSource, number: int) -> None:
-    """Likewise for a key; whether it matters depends on the table's entries."""
+    """Likewise for a key, by time alone; whether it matters depends on the table's entries.
+
+    One of a header that is not there is 0, and so in no doubt.
+    """
     observer = code.observer
     assert observer is not None
-    name = f"key {number} of {table.name}"
-    note_decision(code, table.keys[number].target, name=name)
-    for kind in (OPEN, TIMED):
-        observer.columns[ReachedPoint(kind, name)] = table.name, number
+    name, target = f"key {number} of {table.name}", table.keys[number].target
+    there = code.is_set(valid(target.header)) if code.source.may_be_missing(target) else ""
+    _note(code, TIMED, name, target, there)
+    observer.columns[ReachedPoint(TIMED, name)] = table.name, number
 
 
 def note_selector(code: FunctionCode, selector: str) -> None:

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.storage import Varbit, valid
-from ringleaf.switches.source import VALID, Calculation, ConstantInput, FieldSource, ProgramSource
+from ringleaf.switches.source import Calculation, ConstantInput, FieldSource, ProgramSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,7 @@ def _of_constants(
 
 def _of_field(code: FunctionCode, field: FieldSource, offset: int) -> list[InputPiece]:
     shape = code.storage.shape(field)
-    may_be_missing = field.name != VALID and not code.source.headers[field.header].metadata
-    header = field.header if may_be_missing else None
+    header = field.header if code.source.may_be_missing(field) else None
     varbit = code.storage.varbit(field)
     if varbit is not None:
         return [InputPiece(code.read(varbit.length), offset, 8 * varbit.longest, header, varbit)]

@@ -134,7 +134,7 @@ class StatementWriter:
             code.note(HIT, table.name, table.where)
         with code.block("else:"):
             code.note(MISS, table.name, table.where)
-        words = [code.bits_of(key.target) for key in table.keys]
+        words = [code.key_words(key.target) for key in table.keys]
         starts = code.observer.keys_of(table.name, tuple(map(len, words)))
         for start, parts in zip(starts, words, strict=True):
             for i, word in enumerate(parts):
@@ -189,7 +189,7 @@ class StatementWriter:
 
     def _key(self, table: TableSource, key: int, source: int, shift: int) -> str:
         code = self._code
-        word = code.bits_of(table.keys[key].target)[source]
+        word = code.key_words(table.keys[key].target)[source]
         mask = table.keys[key].mask
         if mask is not None:
             word = f"({word} & {code.u(mask >> 64 * source & (1 << 64) - 1)})"

@@ -69,9 +69,15 @@ def body_usage(source: ProgramSource, body: Body) -> Touched:
             case If():
                 touched.reads |= fields_in(statement.condition)
             case Apply():
-                touched.reads |= {key.target for key in statement.table.keys}
+                touched.reads |= _keys(source, statement.table)
                 _add_externs(touched, source, statement.table)
     return touched
+
+
+def _keys(source: ProgramSource, table: TableSource) -> set[FieldSource]:
+    """Return the fields of a table's keys, and the validity of headers that may be missing."""
+    targets = {key.target for key in table.keys}
+    return targets | {valid(item.header) for item in targets if source.may_be_missing(item)}
 
 
 def _add_externs(touched: Touched, source: ProgramSource, table: TableSource) -> None:
@@ -207,7 +213,7 @@ class FieldUsage:
         if self.recirculates:
             needed.add(RECIRCULATE)
         written = self.parser.writes | self.verify.writes | self.ingress.writes | self.extracted
-        written |= {valid(name) for name in self._source.emitted}
+        written |= {valid(name) for name in self._source.headers}
         written |= {position(name) for name in moving} | {LENGTH, PARSED_LEN, CLONE_SESSION}
         written |= self.lengths
         if self.mirrors:  # egress starts from its own results

@@ -79,6 +79,11 @@ class ProgramSource:
             raise KeyError(f"{ref.header}.{ref.name}")
         return HeaderField(VALID, 1, False, 0)
 
+    def may_be_missing(self, ref: FieldSource) -> bool:
+        """Return whether a field is of a header that packets may lack, and is not hidden."""
+        header = self.headers.get(ref.header)
+        return header is not None and not header.metadata and ref.name != VALID
+
     def sides(self) -> tuple[ProgramSource, ...]:
         """Return a program per parser: ingress's, then egress's if it has its own."""
         own = self.egress_side

@@ -6,7 +6,7 @@ from ringleaf.switches.engine.lookup import ACTION, DEFAULT_ROW
 from ringleaf.switches.generate import marks
 from ringleaf.switches.generate.marks import Lanes
 from ringleaf.switches.generate.primitives import PRIMITIVES, WRITTEN
-from ringleaf.switches.generate.storage import ENGINE
+from ringleaf.switches.generate.storage import ENGINE, valid
 from ringleaf.switches.source import (
     ActionSource,
     Checksum,
@@ -67,7 +67,7 @@ class ControlReports:
         return LookedUp(
             table=table.name,
             keys=tuple(
-                WalkValue(self._names.field(key.target), ended.values.get(key.target, 0), width)
+                WalkValue(self._names.field(key.target), self._key(key.target, ended), width)
                 for key, width in zip(table.keys, shape.widths, strict=True)
             ),
             hit=hit,
@@ -75,6 +75,12 @@ class ControlReports:
             action=action.name if action else "none",
             arguments=arguments_of(action, shape, action_row) if action else (),
         )
+
+    def _key(self, field: FieldSource, ended: EndedRun) -> int:
+        """Return a key's value, which is 0 if its header is not there."""
+        flag = valid(field.header)
+        missing = self._source.may_be_missing(field) and not ended.values.get(flag)
+        return 0 if missing else ended.values.get(field, 0)
 
     def _selects(self, table: TableSource) -> bool:
         """Return whether an entry may name a group, a member of which the code has chosen."""

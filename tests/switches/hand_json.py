@@ -121,10 +121,11 @@ def standard(data: Json, *fields: list[Any]) -> None:
     data["header_types"][0]["fields"] += fields
 
 
-def table(data: Json, name: str, actions: list[int], **members: Any) -> None:
-    """Put a table before the action of ingress; after each action, that one is next."""
+def table(data: Json, name: str, actions: list[int], pipeline: int = 0, **members: Any) -> None:
+    """Put a table before a pipeline's action, ingress's at first; after each, that one is next."""
+    after = data["pipelines"][pipeline]["init_table"]
     names = {action["id"]: action["name"] for action in data["actions"]}
-    data["pipelines"][0] |= {
+    data["pipelines"][pipeline] |= {
         "init_table": name,
         "tables": [
             {
@@ -134,7 +135,7 @@ def table(data: Json, name: str, actions: list[int], **members: Any) -> None:
                 "match_type": "exact",
                 "max_size": 16,
                 "action_ids": actions,
-                "next_tables": {names[number]: "do_in" for number in actions},
+                "next_tables": {names[number]: after for number in actions},
                 "support_timeout": False,  # for BMv2's command line, too
                 **members,
             }

@@ -391,6 +391,43 @@ def looked_up(**members: Any) -> Json:
     return data
 
 
+def removed_and_looked_up(data: Json, pipeline: int) -> Case:
+    """Look `op.a` up without its header: BMv2's key is 0 then, whatever the field held."""
+    put = do("add_header", header("op")), do("assign", B, value(7))
+    data["actions"].append(action(2, "put", *put))
+    entry = {
+        "match_key": [{"match_type": "exact", "key": "0x00"}],
+        "action_entry": {"action_id": 2, "action_data": []},
+    }
+    key = [{"match_type": "exact", "target": ["op", "a"]}]
+    table(data, "t", [2], pipeline, key=key, entries=[entry])
+    return data, "packet 1 AA 01\nexpect 1 00 07\n"
+
+
+@case
+def key_of_a_header_that_the_parser_removed() -> Case:
+    data = program()
+    state(data)["parser_ops"].append(do("primitive", do("remove_header", header("op"))))
+    return removed_and_looked_up(data, 0)
+
+
+@case
+def key_of_a_header_that_ingress_removed() -> Case:
+    return removed_and_looked_up(program(do("remove_header", header("op"))), 1)
+
+
+@case
+def key_of_a_header_that_only_the_parser_and_egress_know() -> Case:
+    """It does not leave, and still is there in egress."""
+    data = program()
+    data["headers"].append({"name": "more", "id": 2, "header_type": "op_t"})
+    state(data)["parser_ops"].append(do("extract", {"type": "regular", "value": "more"}))
+    data["actions"].append(action(2, "put", do("assign", B, value(7))))
+    key = [{"match_type": "exact", "target": ["more", "a"]}]
+    table(data, "t", [2], 1, key=key)
+    return data, "add t more.a:0x55 put()\npacket 1 AA 01 55 00\nexpect 1 AA 07\n"
+
+
 @case
 def actions_by_name() -> Case:
     data = looked_up(key=[{"match_type": "exact", "target": ["op", "a"]}])
