@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from ringleaf.switches.engine.digests import message_words
 from ringleaf.switches.engine.layout import (
     CLONE,
-    PACKET_LENGTH,
     RECIRCULATED,
     REQUESTS,
     RESUBMIT_SHIFT,
@@ -159,9 +158,9 @@ def store(code: FunctionCode, field: FieldSource) -> None:
 
 
 def clear(code: FunctionCode, field: FieldSource) -> None:
-    """Write code that sets a field's slot to zero; a packet's length is never cleared."""
+    """Write code that sets a field's slot to zero."""
     slot = code.storage.slots.get(field)
-    if code.storage.lane(field) is None and slot is not None and slot != PACKET_LENGTH:
+    if code.storage.lane(field) is None and slot is not None:
         for i in range(len(code.storage.names(field))):
             code.add(f"fields[{slot + i}] = {code.u(0)}")
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from ringleaf.switches.engine.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, PRIORITY, SEND
-from ringleaf.switches.engine.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
+from ringleaf.switches.engine.layout import (
+    DROP_PORT,
+    INGRESS_CLONE,
+    INGRESS_LENGTH,
+    INSTANCE_TYPE,
+    PRIORITY,
+    SEND,
+)
 from ringleaf.switches.generate.calculations import update_checksum, verify_checksum
 from ringleaf.switches.generate.code import EGRESS, INGRESS, FunctionCode
 from ringleaf.switches.generate.deparser import DeparserWriter
@@ -55,7 +61,6 @@ _LEFT_BY_INGRESS = (
     FieldSource(STANDARD, "ingress_port"),
     FieldSource(STANDARD, "egress_spec"),
     FieldSource(STANDARD, "instance_type"),
-    PACKET_LENGTH,
     FieldSource(STANDARD, "mcast_grp"),
     FieldSource(STANDARD, "egress_rid"),
     FieldSource(STANDARD, "priority"),
@@ -129,7 +134,9 @@ class _V1modelHandlers(Handlers):
         with code.guarded(first_time):
             code.set(FieldSource(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
         code.add("length = row[HEAD_LEN] + row[PAYLOAD_LEN] + row[TAIL_LEN]")
-        code.set(PACKET_LENGTH, ["U(length)"])
+        code.add(f"fields[{INGRESS_LENGTH}] = U(length)")
+        if PACKET_LENGTH in used:
+            code.set(PACKET_LENGTH, ["U(length)"])
         code.set(LENGTH, ["U(length)"])
         if _TIMESTAMPS["ingress"] in used:
             with code.guarded(first_time):
@@ -154,7 +161,7 @@ class _V1modelHandlers(Handlers):
         used = usage.egress.all | usage.update.all | usage.deparser.all | set(self._kept)
         used |= {FieldSource(STANDARD, "egress_spec"), TRUNCATE_LEN, LENGTH, PARSED_LEN}
         self._start(code, used - set(self._kept))
-        code.add(f"length = I(fields[{PACKET_LENGTH_SLOT}])")
+        code.add(f"length = I(fields[{INGRESS_LENGTH}])")
         if usage.clones:
             with code.block(f"if fields[{INSTANCE_TYPE}] == {code.u(INGRESS_CLONE)}:"):
                 self._parse_clone(code)
@@ -163,8 +170,8 @@ class _V1modelHandlers(Handlers):
         else:
             self._load_all(code)
         self._leftovers.spoil_copies(code, self._kept)
-        if PACKET_LENGTH in used and usage.length_needed:
-            code.set(PACKET_LENGTH, [code.read(LENGTH)])
+        if PACKET_LENGTH in used:
+            code.set(PACKET_LENGTH, [code.read(LENGTH) if usage.length_needed else "U(length)"])
         code.set(FieldSource(STANDARD, "egress_spec"), [code.u(0)])
         if QUEUE in used:
             code.set_word(QUEUE, f"fields[{PRIORITY}]")
@@ -220,13 +227,7 @@ class _V1modelHandlers(Handlers):
         ParserWriter(code, self._usage, self._paths).write()
         forgotten = {FieldSource(STANDARD, "ingress_port"), *metadata}
         self._start(code, forgotten | set(filter(self._is_metadata, parsed)))
-        left = [
-            *(f for f in metadata if f in SET_BETWEEN),
-            PACKET_LENGTH,
-            CLONE_FIELDS,
-            TRUNCATE_LEN,
-        ]
-        for field in left:
+        for field in [*(f for f in metadata if f in SET_BETWEEN), CLONE_FIELDS, TRUNCATE_LEN]:
             load(code, field)
         for number, fields in sorted(self._source.field_lists.items()):
             with code.block(f"if {code.read(CLONE_FIELDS)} == {code.u(number)}:"):

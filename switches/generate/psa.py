@@ -21,7 +21,6 @@ from ringleaf.switches.engine.layout import (
     INGRESS_CLONE,
     INSTANCE_TYPE,
     MCAST_GRP,
-    PACKET_LENGTH,
     PRIORITY,
     RECIRCULATED,
     REPLICATION,
@@ -123,7 +122,6 @@ class PsaHandlers(Handlers):
 
     def _end_ingress(self, code: FunctionCode, side: ParserSide) -> None:
         """Write code for PSA's end of ingress: clone, and then drop, resubmit or go on."""
-        code.add(f"fields[{PACKET_LENGTH}] = U(length)")
         for slot in (INSTANCE_TYPE, REQUESTS, EGRESS_RID, MCAST_GRP, TRUNCATE_LEN, PRIORITY):
             code.add(f"fields[{slot}] = {code.u(0)}")
         code.add(f"fields[{EGRESS_SPEC}] = {code.u(DROP_PORT)}")

@@ -48,7 +48,6 @@ _STANDARD_SLOTS = {
     "egress_spec": layout.EGRESS_SPEC,
     "egress_port": layout.EGRESS_PORT,
     "instance_type": layout.INSTANCE_TYPE,
-    "packet_length": layout.PACKET_LENGTH,
     "enq_timestamp": layout.ENQ_TIMESTAMP,
     "enq_qdepth": layout.ENQ_QDEPTH,
     "deq_timedelta": layout.DEQ_TIMEDELTA,

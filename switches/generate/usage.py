@@ -124,7 +124,8 @@ class FieldUsage:
         parts = (self.parser, self.ingress, self.egress, self.verify, self.update, self.deparser)
         read = set().union(*(part.reads for part in parts))
         written = set().union(*(part.writes for part in parts))
-        self.length_needed = PACKET_LENGTH in self.egress.reads and LENGTH in written
+        after = self.egress.reads | self.update.reads | self.deparser.reads
+        self.length_needed = PACKET_LENGTH in after and LENGTH in written
         self.written_back = {item for item in written if self._is_emitted(item)}
         self.extracted = {item for item in read if self._in_packet(item)} | self.written_back
 
@@ -212,6 +213,7 @@ class FieldUsage:
                 needed |= set(fields)
         if self.recirculates:
             needed.add(RECIRCULATE)
+        needed.discard(PACKET_LENGTH)  # egress sets it anew
         written = self.parser.writes | self.verify.writes | self.ingress.writes | self.extracted
         written |= {valid(name) for name in self._source.headers}
         written |= {position(name) for name in moving} | {LENGTH, PARSED_LEN, CLONE_SESSION}

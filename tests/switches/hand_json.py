@@ -121,8 +121,13 @@ def standard(data: Json, *fields: list[Any]) -> None:
     data["header_types"][0]["fields"] += fields
 
 
-def table(data: Json, name: str, actions: list[int], pipeline: int = 0, **members: Any) -> None:
-    """Put a table before a pipeline's action, ingress's at first; after each, that one is next."""
+def table(data: Json, name: str, actions: list[int], **members: Any) -> None:
+    """Put a table before the action of ingress; after each action, that one is next."""
+    table_of(data, 0, name, actions, **members)
+
+
+def table_of(data: Json, pipeline: int, name: str, actions: list[int], **members: Any) -> None:
+    """Put a table before the action of a pipeline."""
     after = data["pipelines"][pipeline]["init_table"]
     names = {action["id"]: action["name"] for action in data["actions"]}
     data["pipelines"][pipeline] |= {

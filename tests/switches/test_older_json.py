@@ -26,6 +26,7 @@ from hand_json import (
     standard,
     state,
     table,
+    table_of,
     value,
     write,
 )
@@ -316,6 +317,51 @@ def queue_number() -> Case:
     return data, "packet 1 AA 77\nexpect 1 AA 00\n"
 
 
+LENGTH = field("standard_metadata", "packet_length")
+COUNT = do("count", {"type": "counter_array", "value": "c"}, value(0))
+ENTERED = "wait\ncheck_counter c(0) bytes == 2\n"
+
+
+def counted(*primitives: Json, egress: tuple[Json, ...]) -> Json:
+    """Return a program that counts in egress; BMv2 counts the bytes with which a packet came."""
+    data = program(*primitives, egress=(COUNT, *egress))
+    data["counter_arrays"] = [{"name": "c", "id": 0, "size": 1, "is_direct": False}]
+    return data
+
+
+@case
+def length_that_ingress_wrote_is_lost() -> Case:
+    data = counted(do("assign", LENGTH, value(7)), egress=(do("assign", B, LENGTH),))
+    return data, f"packet 1 AA 00\nexpect 1 AA 02\n{ENTERED}"
+
+
+@case
+def length_in_the_list_of_an_egress_clone_is_not_counted() -> Case:
+    """A header that ingress adds makes it 4; the clone has 4, too, and counts 2 again."""
+    clone = do("clone_egress_pkt_to_egress", value(5), value(1))
+    data = counted(do("add_header", header("more")), egress=(do("assign", B, LENGTH),))
+    data["headers"].append({"name": "more", "id": 2, "header_type": "op_t"})
+    data["field_lists"] = [{"id": 1, "name": "kept", "elements": [LENGTH]}]
+    data["actions"].append(action(2, "clone", clone))
+    first = expression("==", TYPE, value(0))
+    data["pipelines"][1] |= {
+        "init_table": "is_first",
+        "conditionals": [
+            {
+                "name": "is_first",
+                "id": 0,
+                "expression": first,
+                "true_next": "clone",
+                "false_next": "do_out",
+            }
+        ],
+    }
+    call = {"name": "clone", "id": 2, "action_id": 2, "next_node": "do_out"}
+    data["pipelines"][1]["action_calls"].append(call)
+    text = "mirroring_add 5 3\npacket 1 AA 00\nexpect 1 AA 04\nexpect 3 AA 04\n"
+    return data, f"{text}wait\ncheck_counter c(0) bytes == 4\n"
+
+
 # P4_14's primitives.
 
 
@@ -400,7 +446,7 @@ def removed_and_looked_up(data: Json, pipeline: int) -> Case:
         "action_entry": {"action_id": 2, "action_data": []},
     }
     key = [{"match_type": "exact", "target": ["op", "a"]}]
-    table(data, "t", [2], pipeline, key=key, entries=[entry])
+    table_of(data, pipeline, "t", [2], key=key, entries=[entry])
     return data, "packet 1 AA 01\nexpect 1 00 07\n"
 
 
@@ -424,7 +470,7 @@ def key_of_a_header_that_only_the_parser_and_egress_know() -> Case:
     state(data)["parser_ops"].append(do("extract", {"type": "regular", "value": "more"}))
     data["actions"].append(action(2, "put", do("assign", B, value(7))))
     key = [{"match_type": "exact", "target": ["more", "a"]}]
-    table(data, "t", [2], 1, key=key)
+    table_of(data, 1, "t", [2], key=key)
     return data, "add t more.a:0x55 put()\npacket 1 AA 01 55 00\nexpect 1 AA 07\n"
 
 
