@@ -59,13 +59,18 @@ def put_varbits(gathered: Bytes, at: int, lanes: Lanes, start: int, count: int) 
 
 @inline
 def input_of(
-    arena: Arena, row: Words, head: Bytes, gathered: Bytes, bits: int, parsed: int
+    arena: Arena, row: Words, head: Bytes, gathered: Bytes, bits: int, parsed: int, most: int
 ) -> Input:
-    """Return an input of so many gathered bits, and of all from head byte `parsed` on, if >= 0."""
+    """Return an input of so many gathered bits, and of the packet from byte `parsed` on, if >= 0.
+
+    Of these, at most `most` bytes count, if it is not negative.
+    """
     head_at = (bits + 7) // 8
     memory_at = head_at + (row[HEAD_LEN] - parsed if parsed >= 0 else 0)
     tail_at = memory_at + (row[PAYLOAD_LEN] if parsed >= 0 else 0)
     size = tail_at + (row[TAIL_LEN] if parsed >= 0 else 0)
+    if most >= 0:
+        size = min(size, head_at + most)
     payload = row[PAYLOAD_AT]
     return Input(gathered, head, arena.memory, head_at, memory_at, tail_at, size, parsed, payload)
 

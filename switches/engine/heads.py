@@ -62,18 +62,23 @@ def cut(row: Words, length: int) -> None:
 
 
 @inline
-def sum_from(arena: Arena, row: Words, head: Bytes, start: int, bits: int) -> np.uint64:
+def sum_from(arena: Arena, row: Words, head: Bytes, start: int, most: int, bits: int) -> np.uint64:
     """Add up the packet's 16-bit words from head byte `start` on (RFC 1071), not folded.
 
-    They continue an input of `bits` bits, padded to whole bytes.
+    They are at most `most` bytes, if it is not negative, and continue an input of `bits` bits,
+    padded to whole bytes.
     """
+    end, size = row[HEAD_LEN], row[PAYLOAD_LEN]
+    if most >= 0:
+        end = min(end, start + most)
+        size = min(size, start + most - end)
     total = np.uint64(0)
     shift = _U8 if ((bits + 7) // 8) % 2 == 0 else np.uint64(0)
-    for i in range(start, row[HEAD_LEN]):
+    for i in range(start, end):
         total += np.uint64(head[i]) << shift
         shift ^= _U8
     payload = row[PAYLOAD_AT]
-    for i in range(payload, payload + row[PAYLOAD_LEN]):
+    for i in range(payload, payload + size):
         total += np.uint64(arena.memory[i]) << shift
         shift ^= _U8
     return total

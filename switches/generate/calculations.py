@@ -10,7 +10,7 @@ from itertools import groupby
 
 from ringleaf.switches.engine.hashing import CRCS, WIDTHS, XORS
 from ringleaf.switches.generate.code import FunctionCode
-from ringleaf.switches.generate.inputs import InputPiece, gather, pieces_of
+from ringleaf.switches.generate.inputs import InputPiece, gather, pieces_of, rest
 from ringleaf.switches.generate.marks import UPDATE, VERIFY, WRONG, LineMark
 from ringleaf.switches.generate.storage import valid
 from ringleaf.switches.source import Calculation, Checksum, FieldSource
@@ -143,7 +143,7 @@ def _add_up(
         with code.block("else:"):
             _sum_of_some(code, pieces)
     if calculation.with_payload:
-        code.add("total += sum_from(arena, row, head, parsed, I(offset))")
+        code.add(f"total += sum_from(arena, row, head, {rest(code)}, I(offset))")
 
 
 def _is_whole(own: list[InputPiece], end: int) -> bool:

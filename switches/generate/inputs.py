@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ringleaf.switches.generate.code import FunctionCode
-from ringleaf.switches.generate.storage import Varbit, valid
+from ringleaf.switches.generate.storage import TRUNCATE_LEN, Varbit, valid
 from ringleaf.switches.source import Calculation, ConstantInput, FieldSource, ProgramSource
 
 
@@ -91,8 +91,17 @@ def gather(code: FunctionCode, calculation: Calculation, pieces: list[InputPiece
         with code.guarded(code.is_set(valid(header)) if header else None):
             for piece in own:
                 code.add(f"bits = {_put(code, piece)}")
-    parsed = "parsed" if calculation.with_payload else "-1"
-    return f"input_of(arena, row, head, gathered, bits, {parsed})"
+    payload = rest(code) if calculation.with_payload else "-1, -1"
+    return f"input_of(arena, row, head, gathered, bits, {payload})"
+
+
+def rest(code: FunctionCode) -> str:
+    """Return code of the head's byte after those that were parsed, and of the bytes that count.
+
+    BMv2 takes no more than `truncate` leaves (`get_data_size`); -1 stands for all.
+    """
+    cuts = any(primitive.op == "truncate" for primitive in code.source.primitives())
+    return f"parsed, I({code.read(TRUNCATE_LEN)}) - 1" if cuts else "parsed, -1"
 
 
 def _put(code: FunctionCode, piece: InputPiece) -> str:

@@ -99,17 +99,20 @@ def test_cutting_keeps_the_first_bytes(piece: tuple[bytes, bytes, int], length: 
     assert read_packet(store.arena, packet) == before[:length]
 
 
-@given(pieces, st.integers(0, 20), st.integers(0, 40))
-def test_sum_continues_an_input(piece: tuple[bytes, bytes, int], start: int, bits: int) -> None:
+@given(pieces, st.integers(0, 20), st.integers(-1, 60), st.integers(0, 40))
+def test_sum_continues_an_input(
+    piece: tuple[bytes, bytes, int], start: int, most: int, bits: int
+) -> None:
     head, payload, _ = piece
     start = min(start, len(head))
     store, packet = make_packet(head, payload)
     before = bytes(-(-bits // 8))
 
     view = open_packet(store.arena, packet)
-    total = heads.sum_from(store.arena, view.row, view.head, start, bits)
+    total = heads.sum_from(store.arena, view.row, view.head, start, most, bits)
 
-    assert fold16(np.uint64(total)) == ones_sum(before + head[start:] + payload)
+    rest = head[start:] + payload
+    assert fold16(np.uint64(total)) == ones_sum(before + (rest if most < 0 else rest[:most]))
 
 
 def copy_lanes(verb: str, lanes: Any, head: Any, start: int, width: int) -> None:

@@ -362,6 +362,28 @@ def length_in_the_list_of_an_egress_clone_is_not_counted() -> Case:
     return data, f"{text}wait\ncheck_counter c(0) bytes == 4\n"
 
 
+def hashed_when_cut(algorithm: str) -> Json:
+    """Return a program that cuts packets to two bytes, and hashes what BMv2 has of the rest."""
+    calculation = {"type": "calculation", "value": "rest"}
+    data = program(
+        do("truncate", value(2)),
+        do("modify_field_with_hash_based_offset", B, value(0), calculation, value(256)),
+    )
+    payload = {"type": "payload", "value": ""}
+    data["calculations"] = [{"name": "rest", "id": 0, "algo": algorithm, "input": [payload]}]
+    return data
+
+
+@case
+def sum_of_a_cut_packet() -> Case:
+    return hashed_when_cut("csum16"), "packet 1 AA 00 01 02 00 04\nexpect 1 AA FD$\n"  # ~0x0102
+
+
+@case
+def hash_of_a_cut_packet() -> Case:
+    return hashed_when_cut("xor16"), "packet 1 AA 00 01 02 00 04\nexpect 1 AA 02$\n"
+
+
 # P4_14's primitives.
 
 
