@@ -226,7 +226,7 @@ class TableEntries:
         table = self._shape.table
         if entry is None:
             entry = InstalledEntry((), table.default_action, table.default_arguments)
-        elif table.default_const:
+        elif table.default_const or (table.action_const and entry.action != table.default_action):
             raise ConfigError(
                 f"{self._where}: default action is constant, got a change of it",
                 Code.PERMISSION_DENIED,

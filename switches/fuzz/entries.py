@@ -124,7 +124,8 @@ class EntryMaker:
 
     def _table(self, shape: TableShape) -> Iterator[TableUpdate]:
         table = shape.table
-        if not table.default_const and not table.profile and self._rng.random() < 0.3:
+        constant = table.default_const or table.action_const
+        if not constant and not table.profile and self._rng.random() < 0.3:
             entry = self._entry(shape, ())
             yield TableUpdate(MODIFY, table.name, entry, is_default=True)
         if table.entries or not table.keys:

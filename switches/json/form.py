@@ -239,6 +239,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(
         (
             *("metadata", "is_direct", "with_counters", "support_timeout", "action_const"),
+            "action_entry_const",
             *("verify", "update"),
         ),
         _BOOLEAN,

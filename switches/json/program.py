@@ -261,7 +261,8 @@ class _Reader:
             counted=item["with_counters"],
             default_action=default["action_id"],
             default_arguments=tuple(number_of(text) for text in default["action_data"]),
-            default_const=default.get("action_const", False),
+            default_const=default.get("action_entry_const", False),
+            action_const=default.get("action_const", False),
             entries=tuple(self._entry(entry, item["key"]) for entry in item.get("entries", [])),
             next_by_action={
                 number: following.get(actions[number].name, base) for number in numbers

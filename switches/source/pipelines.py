@@ -83,7 +83,8 @@ class TableSource:
     """A table of a pipeline.
 
     `next_hit` or `next_miss` of None means that the action alone decides which node is next;
-    `next_none` is next after a miss for which there is no default action.
+    `next_none` is next after a miss for which there is no default action. A default that is
+    constant keeps its action and arguments; one with `action_const` alone keeps its action.
     """
 
     name: str
@@ -103,6 +104,7 @@ class TableSource:
     meter: str = ""  # its direct meter
     timed: bool = False  # whether its entries may become idle
     next_none: str | None = None
+    action_const: bool = False  # of the default
     where: str = field(default="", compare=False)
 
 

@@ -33,8 +33,12 @@ from hand_json import (
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.core import compiled
+from ringleaf.errors import ConfigError
+from ringleaf.switches.engine.updates import MODIFY, InstalledEntry, TableUpdate
+from ringleaf.switches.program import Program
 from ringleaf.switches.stf.outcome import StfVerdict
 from ringleaf.switches.stf.runner import StfTest, run_test
+from ringleaf.switches.switch import Switch
 
 uncompiled = pytest.mark.skipif(not compiled.UNCOMPILED, reason="runs uncompiled only")
 
@@ -496,6 +500,18 @@ def key_of_a_header_that_only_the_parser_and_egress_know() -> Case:
     return data, "add t more.a:0x55 put()\npacket 1 AA 01 55 00\nexpect 1 AA 07\n"
 
 
+def with_default(**constant: bool) -> Json:
+    default = {"action_id": 2, "action_data": ["0x05"], **constant}
+    key = [{"match_type": "exact", "target": ["op", "a"]}]
+    return looked_up(key=key, default_entry=default, base_default_next="do_in")
+
+
+@case
+def constant_default_action_takes_other_arguments() -> Case:
+    data = with_default(action_const=True, action_entry_const=False)
+    return data, "setdefault t put(x:8)\npacket 1 AA 00\nexpect 1 AA 08\n"
+
+
 @case
 def actions_by_name() -> Case:
     data = looked_up(key=[{"match_type": "exact", "target": ["op", "a"]}])
@@ -596,6 +612,14 @@ def test_bmv2_runs_it_so(name: str, tmp_path: Path) -> None:
     outcome = run_test(StfTest(write(tmp_path, data), stf, "bmv2"))
 
     assert (outcome.verdict, outcome.reason, outcome.detail) == (StfVerdict.PASSED, "", ())
+
+
+def test_a_constant_default_entry_is_not_changed(tmp_path: Path) -> None:
+    path = write(tmp_path, with_default(action_const=False, action_entry_const=True))
+    plane = Switch.alone(Program.load(path), 4)
+    update = TableUpdate(MODIFY, "t", InstalledEntry((), 2, (8,)), is_default=True)
+    with pytest.raises(ConfigError, match="default action is constant"):
+        plane.apply([update])
 
 
 @starts_uncompiled
