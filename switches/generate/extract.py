@@ -103,7 +103,9 @@ class ExtractWriter:
         assert extraction.bits is not None
         note_decision(code, extraction.bits)
         code.add(f"bits = {code.expressions.fitted(extraction.bits, 32, False)[0]}")
-        with code.block(f"if bits & {code.u(7)} != {code.u(0)}:"):
+        # BMv2 takes what does not fit an int for the largest one, which is no whole byte.
+        odd = f"bits & {code.u(7)} != {code.u(0)} or bits > {code.u(0x7FFFFFFF)}"
+        with code.block(f"if {odd}:"):
             fail(code, "ParserInvalidArgument")
         with code.block("else:"):
             # Bytes left by an earlier extraction count, too (`Header::get_nbytes_packet`).

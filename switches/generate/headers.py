@@ -60,6 +60,13 @@ def add_header(code: FunctionCode, primitive: Primitive) -> None:
         invalidate_others(code, header.name)
 
 
+def add_header_fast(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code that makes a header valid with the fields that it has; the length stays."""
+    header = _named(primitive.parameters[0])
+    code.set(valid(header), [code.u(1)])
+    invalidate_others(code, header)
+
+
 def remove_header(code: FunctionCode, primitive: Primitive) -> None:
     """Write code of `setInvalid`."""
     header = _named(primitive.parameters[0])

@@ -27,6 +27,7 @@ from ringleaf.switches.generate.externs import (
 from ringleaf.switches.generate.flow import leaves
 from ringleaf.switches.generate.headers import (
     add_header,
+    add_header_fast,
     assign_header,
     assign_varbit,
     fields_of,
@@ -256,6 +257,7 @@ PRIMITIVES = {
     "assume": PrimitiveRule(assert_, (READ,)),
     "truncate": PrimitiveRule(truncate, (READ,), (TRUNCATE_LEN,)),
     "add_header": PrimitiveRule(add_header, (MADE,), (LENGTH,)),
+    "add_header_fast": PrimitiveRule(add_header_fast, (MADE,)),
     "remove_header": PrimitiveRule(remove_header, (UNMADE,), (LENGTH,)),
     "assign_header": PrimitiveRule(assign_header, (MADE, TAKEN)),
     "assign_VL": PrimitiveRule(assign_varbit, (STRETCHED, READ)),

@@ -264,12 +264,14 @@ _SUMS = {  # primitives of P4_14 that are expressions today, with the operators
     **dict.fromkeys(("subtract", "subtract_from_field"), "-"),
     **{"bit_and": "&", "bit_or": "|", "bit_xor": "^", "shift_left": "<<", "shift_right": ">>"},
 }
-_RENAMED = {"copy_header": "assign_header", "add_header_fast": "add_header"}
+_RENAMED = {"copy_header": "assign_header"}
 
 
 def _primitive(primitive: Json) -> Json:
     """Return a primitive of `simple_switch`, of P4_14's perhaps, as p4c writes it today."""
     op = primitive["op"]
+    if op in ("assign", "modify_field"):
+        return _cell_moved(primitive)
     if op not in _SUMS:
         return primitive | {"op": _RENAMED.get(op, op)}
     target, *operands = primitive["parameters"]
@@ -279,6 +281,20 @@ def _primitive(primitive: Json) -> Json:
     value = {"op": _SUMS[op], "left": left, "right": right}
     inner = {"type": "expression", "value": value}
     return primitive | {"op": "assign", "parameters": [target, inner]}
+
+
+def _cell_moved(primitive: Json) -> Json:
+    """Return an assignment; one from or to a cell of a register array as a read or a write."""
+    match primitive["parameters"]:
+        case [target, {"type": "register", "value": [name, index]}]:
+            return primitive | {"op": "register_read", "parameters": [target, _array(name), index]}
+        case [{"type": "register", "value": [name, index]}, value]:
+            return primitive | {"op": "register_write", "parameters": [_array(name), index, value]}
+    return primitive
+
+
+def _array(name: str) -> Json:
+    return {"type": "register_array", "value": name}
 
 
 def _constant(value: int) -> Json:

@@ -198,7 +198,7 @@ def _check_primitive(source: ProgramSource, primitive: Primitive) -> None:
         for target in sides[0]:
             for origin in sides[1]:
                 _check_alike(source, [target], [origin], target, where)
-    if op in ("add_header", "remove_header"):
+    if op in ("add_header", "add_header_fast", "remove_header"):
         for name in _names(primitive, 0):
             _check_in_packet(source, name, where)
     if op == "assign_VL":

@@ -155,9 +155,10 @@ class ExpressionReader:
         if operation is not None:
             return operation
         left, condition = item.get("left"), item.get("cond")
+        of_one = Constant(0) if item["op"] in ("+", "-") else None  # BMv2: 0 + x, 0 - x
         return OperationSource(
             item["op"],
-            None if left is None else self.expression(left),
+            of_one if left is None else self.expression(left),
             self.expression(item["right"]),
             None if condition is None else self.expression(condition),
         )

@@ -100,8 +100,8 @@ def _with_shown(primitive: Json, assigned: dict[str, None]) -> Iterator[Json]:
     match own["op"]:
         case "extract" | "extract_VL":
             value = {"type": "hexstr", "value": "0x1"}
-        case "add_header" | "remove_header":
-            value = {"type": "hexstr", "value": hex(own["op"] == "add_header")}
+        case "add_header" | "add_header_fast" | "remove_header":
+            value = {"type": "hexstr", "value": hex(own["op"] != "remove_header")}
         case "assign_header":
             value = {"type": "field", "value": [name, VALID]}
         case _:

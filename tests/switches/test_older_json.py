@@ -417,6 +417,45 @@ def subtract() -> Case:
 
 
 @case
+def minus() -> Case:
+    """Of one operand: 0 - 1."""
+    return doing(do("modify_field", B, expression("-", None, B)), out="1 AA FF")
+
+
+@case
+def cells_as_operands() -> Case:
+    first, same = [{"type": "register", "value": ["r", index]} for index in (value(1), B)]
+    data, text = doing(do("modify_field", first, A), do("assign", B, same), out="1 AA AA")
+    data["register_arrays"] = [{"name": "r", "id": 0, "size": 4, "bitwidth": 8}]
+    return data, text
+
+
+@case
+def header_that_is_added_fast_keeps_its_fields_and_length() -> Case:
+    """The length, of which `remove_header` took 2, stays 0."""
+    steps = do("remove_header", header("op")), do("add_header_fast", header("op"))
+    return doing(*steps, egress=(do("assign", B, LENGTH),), out="1 AA 00")
+
+
+@case
+def length_beyond_an_int() -> Case:
+    """BMv2 takes 8 * (0 - 1), which is 2^32 - 8, for 2^31 - 1: ParserInvalidArgument is 6."""
+    data = program(do("assign", B, ERROR))
+    standard(data, ["parser_error", 32, False])
+    data["header_types"].append(
+        {"name": "more_t", "id": 9, "fields": [["x", "*"]], "max_length": 8}
+    )
+    data["headers"].append({"name": "more", "id": 2, "header_type": "more_t"})
+    bits = expression("&", expression("*", expression("-", B, value(1)), value(8)), ONES)
+    extract = do("extract_VL", {"type": "regular", "value": "more"}, bits)
+    state(data)["parser_ops"].append(extract)
+    return data, "packet 1 AA 00 11 22\nexpect 1 AA 06 11 22\n"
+
+
+ONES = value(0xFFFF_FFFF)
+
+
+@case
 def bits() -> Case:
     steps = do("bit_and", A, A, value(0xF)), do("bit_or", B, B, value(6)), do("bit_xor", B, A, B)
     return doing(*steps, out="1 0A 0D")
