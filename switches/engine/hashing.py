@@ -16,13 +16,18 @@ from ringleaf.core.arena import Fields, Lanes
 
 @dataclass(frozen=True, slots=True)
 class Crc:
-    """A CRC as in BMv2's `calculations.cpp`; a custom one as it is before it is configured."""
+    """A CRC as in BMv2's `calculations.cpp` and `crc_map.cpp`; a custom one is not configured."""
 
     width: int  # bits
     polynomial: int  # not reflected
     initial: int
     final: int
     reflected: bool = True  # takes bytes, and gives the remainder, lowest bit first
+
+    @property
+    def start(self) -> int:
+        """Return the remainder before the first byte; a reflected one has its bits in reverse."""
+        return _reversed(self.initial, self.width) if self.reflected else self.initial
 
 
 CRCS = {
@@ -33,6 +38,44 @@ CRCS = {
     "crcCCITT": Crc(16, 0x1021, 0xFFFF, 0, reflected=False),
     "crc8_custom": Crc(8, 0x07, 0, 0, reflected=False),
     "crc64_custom": Crc(64, 0x1B, 0, 0),
+    "crc_8": Crc(8, 0x07, 0, 0, reflected=False),
+    "crc_8_darc": Crc(8, 0x39, 0, 0),
+    "crc_8_i_code": Crc(8, 0x1D, 0xFD, 0, reflected=False),
+    "crc_8_itu": Crc(8, 0x07, 0, 0x55, reflected=False),
+    "crc_8_maxim": Crc(8, 0x31, 0, 0),
+    "crc_8_rohc": Crc(8, 0x07, 0xFF, 0),
+    "crc_8_wcdma": Crc(8, 0x9B, 0, 0),
+    "crc_16": Crc(16, 0x8005, 0, 0),
+    "crc_16_buypass": Crc(16, 0x8005, 0, 0, reflected=False),
+    "crc_16_dds_110": Crc(16, 0x8005, 0x800D, 0, reflected=False),
+    "crc_16_dect": Crc(16, 0x0589, 0, 1, reflected=False),
+    "crc_16_dnp": Crc(16, 0x3D65, 0, 0xFFFF),
+    "crc_16_en_13757": Crc(16, 0x3D65, 0, 0xFFFF, reflected=False),
+    "crc_16_genibus": Crc(16, 0x1021, 0xFFFF, 0xFFFF, reflected=False),
+    "crc_16_maxim": Crc(16, 0x8005, 0, 0xFFFF),
+    "crc_16_mcrf4xx": Crc(16, 0x1021, 0xFFFF, 0),
+    "crc_16_riello": Crc(16, 0x1021, 0xB2AA, 0),
+    "crc_16_t10_dif": Crc(16, 0x8BB7, 0, 0, reflected=False),
+    "crc_16_teledisk": Crc(16, 0xA097, 0, 0, reflected=False),
+    "crc_16_usb": Crc(16, 0x8005, 0xFFFF, 0xFFFF),
+    "x_25": Crc(16, 0x1021, 0xFFFF, 0xFFFF),
+    "xmodem": Crc(16, 0x1021, 0, 0, reflected=False),
+    "modbus": Crc(16, 0x8005, 0xFFFF, 0),
+    "kermit": Crc(16, 0x1021, 0, 0),
+    "crc_ccitt_false": Crc(16, 0x1021, 0xFFFF, 0, reflected=False),
+    "crc_aug_ccitt": Crc(16, 0x1021, 0x1D0F, 0, reflected=False),
+    "crc_32": Crc(32, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF),
+    "crc_32_bzip2": Crc(32, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, reflected=False),
+    "crc_32c": Crc(32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF),
+    "crc_32d": Crc(32, 0xA833982B, 0xFFFFFFFF, 0xFFFFFFFF),
+    "crc_32_mpeg": Crc(32, 0x04C11DB7, 0xFFFFFFFF, 0, reflected=False),
+    "posix": Crc(32, 0x04C11DB7, 0, 0xFFFFFFFF, reflected=False),
+    "crc_32q": Crc(32, 0x814141AB, 0, 0, reflected=False),
+    "jamcrc": Crc(32, 0x04C11DB7, 0xFFFFFFFF, 0),
+    "xfer": Crc(32, 0xAF, 0, 0, reflected=False),
+    "crc_64": Crc(64, 0x1B, 0, 0),
+    "crc_64_we": Crc(64, 0x42F0E1EBA9EA3693, 2**64 - 1, 2**64 - 1, reflected=False),
+    "crc_64_jones": Crc(64, 0xAD93D23594C935A9, 2**64 - 1, 0),
 }
 
 XORS = {"xor16": 2, "xor32": 4}
@@ -52,7 +95,7 @@ WIDTHS = {
 def crc(algorithm: str, data: bytes) -> int:
     """Return the CRC of `data`."""
     kind = CRCS[algorithm]
-    remainder = _reversed(kind.initial, kind.width) if kind.reflected else kind.initial
+    remainder = kind.start
     for byte in data:
         remainder = _step(kind, remainder, byte)
     return remainder ^ kind.final

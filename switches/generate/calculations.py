@@ -59,9 +59,9 @@ def _crc_of(code: FunctionCode, algorithm: str, data: str) -> str:
     code.globals[steps] = f"crc_steps({algorithm!r})"
     final = code.u(kind.final)
     if kind.reflected:
-        return f"(crc_reflected({steps}, {code.u(kind.initial)}, {data}) ^ {final})"
+        return f"(crc_reflected({steps}, {code.u(kind.start)}, {data}) ^ {final})"
     up = 64 - kind.width
-    remainder = f"crc_upright({steps}, {code.u(kind.initial << up)}, {data})"
+    remainder = f"crc_upright({steps}, {code.u(kind.start << up)}, {data})"
     return f"(({remainder} >> {code.u(up)}) ^ {final})"
 
 

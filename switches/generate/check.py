@@ -32,7 +32,7 @@ _BUILT_IN = {"min", "max", "range", "U", "I"}
 _OF_MODULES = {"crc_steps", "crc_tables"}  # called once, by the module itself
 _CONSTANT = re.compile(r"u_[0-9a-f]{1,16}")
 _VARIABLE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-_TABLE = re.compile(r"crc[0-9a-z_]*_(steps|[0-9]{1,3})")
+_TABLE = re.compile(rf"({'|'.join(CRCS)})_(steps|[0-9]{{1,3}})")
 
 
 def compile_checked(text: str, file: str, where: str) -> CodeType:

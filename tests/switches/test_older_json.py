@@ -388,6 +388,31 @@ def hash_of_a_cut_packet() -> Case:
     return hashed_when_cut("xor16"), "packet 1 AA 00 01 02 00 04\nexpect 1 AA 02$\n"
 
 
+def hashed_by(algorithm: str, out: str) -> Case:
+    """Return a case that hashes the digits 1 to 9."""
+    calculation = {"type": "calculation", "value": "sum"}
+    data = program(do("modify_field_with_hash_based_offset", B, value(0), calculation, value(256)))
+    extract = do("extract", {"type": "regular", "value": "more"})
+    data["header_types"].append({"name": "more_t", "id": 9, "fields": [["x", 72]]})
+    data["headers"].append({"name": "more", "id": 2, "header_type": "more_t"})
+    state(data)["parser_ops"].append(extract)
+    inputs = [field("more", "x")]
+    data["calculations"] = [{"name": "sum", "id": 0, "algo": algorithm, "input": inputs}]
+    return data, f"packet 1 AA 00 {b'123456789'.hex()}\nexpect 1 AA {out}$\n"
+
+
+@case
+def crc_of_the_map() -> Case:
+    """The check value is 31C3; `more` does not leave."""
+    return hashed_by("xmodem", "C3")
+
+
+@case
+def reflected_crc_that_does_not_begin_with_ones() -> Case:
+    """The check value is 63D0."""
+    return hashed_by("crc_16_riello", "D0")
+
+
 # P4_14's primitives.
 
 
