@@ -253,9 +253,10 @@ class _Reader:
         following = item["next_tables"]
         by_hit = "__HIT__" in following or "__MISS__" in following
         base = item.get("base_default_next")
+        keys = tuple(self._match_key(key) for key in item["key"])
         return TableSource(
             name=name,
-            keys=tuple(self._match_key(key) for key in item["key"]),
+            keys=keys,
             actions=numbers,
             max_size=item["max_size"],
             counted=item["with_counters"],
@@ -263,7 +264,7 @@ class _Reader:
             default_arguments=tuple(number_of(text) for text in default["action_data"]),
             default_const=default.get("action_entry_const", False),
             action_const=default.get("action_const", False),
-            entries=tuple(self._entry(entry, item["key"]) for entry in item.get("entries", [])),
+            entries=tuple(self._entry(entry, keys) for entry in item.get("entries", [])),
             next_by_action={
                 number: following.get(actions[number].name, base) for number in numbers
             },
@@ -292,20 +293,20 @@ class _Reader:
         mask = item.get("mask")
         return MatchKey(item["match_type"], target, name, None if mask is None else number_of(mask))
 
-    def _entry(self, item: Json, keys: list[Json]) -> ConstEntry:
+    def _entry(self, item: Json, keys: tuple[MatchKey, ...]) -> ConstEntry:
         values: list[tuple[int, ...]] = []
         for match, key in zip(item["match_key"], keys, strict=True):
             match match["match_type"]:
                 case "exact":
-                    values.append((number_of(match["key"]),))
+                    values.append((self._cut(match["key"], key),))
                 case "lpm":
-                    values.append((number_of(match["key"]), match["prefix_length"]))
+                    values.append((self._cut(match["key"], key), match["prefix_length"]))
                 case "ternary" | "optional":
-                    values.append((number_of(match["key"]), number_of(match["mask"])))
+                    values.append((self._cut(match["key"], key), self._cut(match["mask"], key)))
                 case "range":
                     values.append((number_of(match["start"]), number_of(match["end"])))
                 case kind:
-                    raise self._refuse("unsupported match kind", kind, key)
+                    raise self._refuse("unsupported match kind", kind)
         action = item["action_entry"]
         return ConstEntry(
             tuple(values),
@@ -313,3 +314,9 @@ class _Reader:
             tuple(number_of(text) for text in action["action_data"]),
             item.get("priority", 0),
         )
+
+    def _cut(self, text: str, key: MatchKey) -> int:
+        """Return a number without the bits of its first byte that the key lacks, as in BMv2."""
+        width = self._instances.field_of(key.target.header, key.target.name).width
+        number = number_of(text)
+        return number % (1 << width) if number >> 8 * -(-width // 8) == 0 else number

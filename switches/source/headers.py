@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ringleaf.switches.source.names import VALID
+
 
 @dataclass(frozen=True, slots=True)
 class HeaderField:
@@ -49,6 +51,15 @@ class Instances:
     unions: dict[str, tuple[str, ...]]  # headers, of which one at most is valid
     union_stacks: dict[str, tuple[str, ...]]  # unions, from the first
     members: dict[str, tuple[str, ...]]  # per union, the names of its headers in its type
+
+    def field_of(self, header: str, name: str) -> HeaderField:
+        """Return a field's declaration; a header's hidden `$valid$` has one bit."""
+        for item in self.headers[header].fields:
+            if item.name == name:
+                return item
+        if name != VALID:
+            raise KeyError(f"{header}.{name}")
+        return HeaderField(VALID, 1, False, 0)
 
     def union_of(self, header: str) -> tuple[str, ...]:
         """Return the headers of the union that a header is in; itself alone if in none."""

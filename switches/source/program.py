@@ -72,12 +72,7 @@ class ProgramSource:
 
     def field_of(self, ref: FieldSource) -> HeaderField:
         """Return a field's declaration; a header's hidden `$valid$` has one bit."""
-        for item in self.headers[ref.header].fields:
-            if item.name == ref.name:
-                return item
-        if ref.name != VALID:
-            raise KeyError(f"{ref.header}.{ref.name}")
-        return HeaderField(VALID, 1, False, 0)
+        return self.instances.field_of(ref.header, ref.name)
 
     def may_be_missing(self, ref: FieldSource) -> bool:
         """Return whether a field is of a header that packets may lack, and is not hidden."""

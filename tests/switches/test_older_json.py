@@ -576,6 +576,22 @@ def constant_default_action_takes_other_arguments() -> Case:
     return data, "setdefault t put(x:8)\npacket 1 AA 00\nexpect 1 AA 08\n"
 
 
+def with_entry(number: str) -> Json:
+    match = {"match_type": "ternary", "key": number, "mask": "0xFF"}
+    put = {"action_id": 2, "action_data": ["0x05"]}
+    key = [{"match_type": "ternary", "target": ["op", "low"]}]
+    entries = [{"match_key": [match], "action_entry": put, "priority": 1}]
+    data = looked_up(key=key, match_type="ternary", entries=entries)
+    data["header_types"][1]["fields"] = [["high", 3], ["low", 5], ["b", 8]]
+    return data
+
+
+@case
+def entry_with_bits_that_its_key_lacks() -> Case:
+    """BMv2 takes them off the first byte (`get_byte0_mask`)."""
+    return with_entry("0xE3"), "packet 1 A3 00\nexpect 1 A3 05\n"
+
+
 @case
 def actions_by_name() -> Case:
     data = looked_up(key=[{"match_type": "exact", "target": ["op", "a"]}])
@@ -684,6 +700,11 @@ def test_a_constant_default_entry_is_not_changed(tmp_path: Path) -> None:
     update = TableUpdate(MODIFY, "t", InstalledEntry((), 2, (8,)), is_default=True)
     with pytest.raises(ConfigError, match="default action is constant"):
         plane.apply([update])
+
+
+def test_an_entry_with_more_bytes_than_its_key_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="an entry of t beyond its key"):
+        Program.load(write(tmp_path, with_entry("0x0103")))
 
 
 @starts_uncompiled
