@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.engine.layout import KEPT_RID
 from ringleaf.switches.engine.shapes import TableShape
 from ringleaf.switches.engine.updates import (
     PER_MICROSECOND,
@@ -150,7 +151,7 @@ class CommandWriter:
             self._nodes += 1
 
     def _clone(self, update: CloneUpdate) -> Iterator[str]:
-        if len(update.replicas) == 1 and update.replicas[0][1] == 0:
+        if len(update.replicas) == 1 and update.replicas[0][1] == KEPT_RID:
             yield f"mirroring_add {update.session} {update.replicas[0][0]}"
             return
         yield from self._multicast(CLONES + update.session, update.replicas)

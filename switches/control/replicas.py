@@ -15,6 +15,7 @@ from ringleaf.switches.engine.layout import (
     CLONES_AT,
     GROUP_COUNT,
     GROUPS_AT,
+    KEPT_RID,
 )
 from ringleaf.switches.engine.replication import CLONE_COLUMNS, LONGEST_GROUP, LONGEST_SESSION
 from ringleaf.switches.engine.updates import (
@@ -72,7 +73,7 @@ class ReplicaGroups:
         if update.verb == DELETE:
             del self._clones[update.session]
         else:
-            self._check_replicas(where, update.replicas, LONGEST_SESSION)
+            self._check_replicas(where, update.replicas, LONGEST_SESSION, least_rid=KEPT_RID)
             if not 0 <= update.length_bytes < 1 << 16:
                 raise ConfigError(
                     f"{where}: length must be in [0, 65535], got {update.length_bytes}"
@@ -88,7 +89,9 @@ class ReplicaGroups:
         """Return the clone sessions, by number, as updates that insert them again."""
         return [session for _, session in sorted(self._clones.items())]
 
-    def _check_replicas(self, where: str, replicas: tuple[tuple[int, int], ...], most: int) -> None:
+    def _check_replicas(
+        self, where: str, replicas: tuple[tuple[int, int], ...], most: int, least_rid: int = 0
+    ) -> None:
         if len(replicas) > most:
             raise ConfigError(
                 f"{where}: at most {format_count(most, 'replica')}, got {len(replicas)}",
@@ -96,7 +99,7 @@ class ReplicaGroups:
             )
         for port, rid in replicas:
             self._check_port(where, port)
-            if not 0 <= rid < 1 << 16:
+            if not least_rid <= rid < 1 << 16:
                 raise ConfigError(f"{where}: egress_rid has 16 bits, got {rid}")
 
     def _check_port(self, where: str, port: int) -> None:

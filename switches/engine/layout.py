@@ -35,6 +35,8 @@ RESUBMIT_SHIFT = 48  # 0: no; else the field list to keep
 
 CLASSES = 8  # of service, of a port's queues
 
+KEPT_RID = -1  # of a clone session's replica: egress_rid is that of the packet's field list
+
 DROP_PORT = 511  # the value that mark_to_drop writes to egress_spec in BMv2
 
 # A switch's block of `arena.words`.

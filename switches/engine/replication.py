@@ -38,6 +38,7 @@ from ringleaf.switches.engine.layout import (
     GROUPS_AT,
     INGRESS_CLONE,
     INSTANCE_TYPE,
+    KEPT_RID,
     LOOPED,
     MCAST_GRP,
     MOST_PASSES,
@@ -76,14 +77,18 @@ def put_out(arena: Arena, count: int, packet: int, port: int) -> int:
 
 @inline
 def spread(arena: Arena, packet: int, members: int, size: int, count: int) -> int:
-    """Put a copy per member (port, egress_rid) into the outbox; the last is the packet itself."""
+    """Put a copy per member (port, egress_rid) into the outbox; the last is the packet itself.
+
+    A member with `KEPT_RID` leaves the packet's own number as it is.
+    """
     words = arena.words
     fields = window(arena.fields, fields_of(arena.words, packet), STANDARD_FIELDS)
-    for member in range(members, members + 2 * (size - 1), 2):
-        fields[EGRESS_RID] = np.uint64(words[member + 1])
-        count = put_out(arena, count, copy_packet(arena, packet), words[member])
     last = members + 2 * (size - 1)
-    fields[EGRESS_RID] = np.uint64(words[last + 1])
+    for member in range(members, last + 2, 2):
+        if words[member + 1] != KEPT_RID:
+            fields[EGRESS_RID] = np.uint64(words[member + 1])
+        if member < last:
+            count = put_out(arena, count, copy_packet(arena, packet), words[member])
     return put_out(arena, count, packet, words[last])
 
 
@@ -103,8 +108,11 @@ def send_clone(
     fields = window(arena.fields, fields_of(arena.words, twin), STANDARD_FIELDS)
     keep = np.uint64(words[entry + 2])
     fields[INSTANCE_TYPE] = instance_type
-    if fields[REQUESTS] & _TWINNED != _U0:
+    twinned = fields[REQUESTS] & _TWINNED != _U0
+    if twinned:
         fields[PRIORITY] = np.uint64(words[entry + 3])
+    if twinned or instance_type == _INGRESS_CLONE:  # metadata of others are those of its field list
+        fields[EGRESS_RID] = _U0
     # The clone has the session that asked for it in its fields, and must not be cloned by it again.
     fields[REQUESTS] = _U0
     # The field holds the length plus 1, as 0 stands for a packet that is not cut.

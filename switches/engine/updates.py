@@ -105,7 +105,7 @@ class CloneUpdate:
 
     verb: str
     session: int
-    replicas: tuple[tuple[int, int], ...]  # (port, egress_rid)
+    replicas: tuple[tuple[int, int], ...]  # (port, egress_rid, or KEPT_RID of the layout)
     length_bytes: int = 0  # to keep of the packet; 0: all
     class_of_service: int = 0  # of the clones of a PSA program; v1model has none
 

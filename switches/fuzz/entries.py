@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
+from ringleaf.switches.engine.layout import KEPT_RID
 from ringleaf.switches.engine.shapes import TableShape
 from ringleaf.switches.engine.updates import (
     INSERT,
@@ -97,7 +98,7 @@ class EntryMaker:
         for group in self._groups:
             yield GroupUpdate(INSERT, group, self._replicas())
         for session in self._sessions:
-            alone = ((self._rng.randrange(PORTS), 0),)
+            alone = ((self._rng.randrange(PORTS), KEPT_RID),)
             replicas = alone if self._rng.random() < 0.5 else self._replicas()
             yield CloneUpdate(INSERT, session, replicas)
 

@@ -145,7 +145,7 @@ def port_of(replica: Any) -> int:
 
 
 def _encode(pairs: tuple[tuple[int, int], ...]) -> list[Any]:
-    return [p4r.Replica(port=encode_unsigned(port), instance=rid) for port, rid in pairs]
+    return [p4r.Replica(port=encode_unsigned(port), instance=max(rid, 0)) for port, rid in pairs]
 
 
 def _entity(**entry: Any) -> Any:

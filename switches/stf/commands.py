@@ -11,6 +11,7 @@ from math import isfinite
 
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, choose
+from ringleaf.switches.engine.layout import KEPT_RID
 from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
@@ -76,7 +77,7 @@ class CommandLine:
     # Clone sessions and multicast groups.
 
     def _mirroring_add(self, where: str, session: int, port: int) -> list[str]:
-        return self._set_session(where, session, None, ((port, 0),))
+        return self._set_session(where, session, None, ((port, KEPT_RID),))
 
     def _mirroring_add_mc(self, where: str, session: int, group: int) -> list[str]:
         return self._set_session(where, session, group, self._members(group))

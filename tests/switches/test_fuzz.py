@@ -15,6 +15,7 @@ from uncompiled import run_uncompiled, starts_uncompiled
 from ringleaf.core import compiled
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.switches.bmv2.commands import CommandWriter
+from ringleaf.switches.engine.layout import KEPT_RID
 from ringleaf.switches.engine.updates import (
     INSERT,
     CloneUpdate,
@@ -183,7 +184,7 @@ def test_updates_become_lines_of_bmv2s_command_line() -> None:
         line
         for update in (
             GroupUpdate(INSERT, 4, ((1, 0), (2, 0), (3, 7))),
-            CloneUpdate(INSERT, 5, ((6, 0),)),
+            CloneUpdate(INSERT, 5, ((6, KEPT_RID),)),
             CloneUpdate(INSERT, 6, ((6, 1),)),
         )
         for line in writer.lines(update)

@@ -269,6 +269,30 @@ def group_of_intrinsic_metadata() -> Case:
 
 
 @case
+def instance_in_the_list_of_a_clone_to_a_port() -> Case:
+    """BMv2 sets it for copies of groups alone; one of the clone's list stays."""
+    data = multicast("intrinsic_metadata", ["mcast_grp", 16], ["egress_rid", 16])
+    data["field_lists"] = [{"id": 1, "name": "kept", "elements": [RID]}]
+    clone = do("clone_egress_pkt_to_egress", value(5), value(1))
+    cloned_first(data, clone)
+    text = f"{MULTICAST}mirroring_add 5 4\npacket 1 AA 00\n"
+    return data, f"{text}expect 3 AA 13\nexpect 4 AA 13\n"
+
+
+def cloned_first(data: Json, clone: Json) -> None:
+    """Let egress clone packets that are not clones yet, before its action."""
+    data["actions"].append(action(2, "clone", clone))
+    new = expression("!=", TYPE, value(2))
+    ways = {"true_next": "clone", "false_next": "do_out"}
+    data["pipelines"][1] |= {
+        "init_table": "is_new",
+        "conditionals": [{"name": "is_new", "id": 0, "expression": new, **ways}],
+    }
+    call = {"name": "clone", "id": 2, "action_id": 2, "next_node": "do_out"}
+    data["pipelines"][1]["action_calls"].append(call)
+
+
+@case
 def narrow_instance_of_a_group() -> Case:
     data = multicast("intrinsic_metadata", ["mcast_grp", 4], ["egress_rid", 4])
     return data, f"{MULTICAST}packet 1 AA 00\nexpect 3 AA 03\n"
@@ -346,22 +370,7 @@ def length_in_the_list_of_an_egress_clone_is_not_counted() -> Case:
     data = counted(do("add_header", header("more")), egress=(do("assign", B, LENGTH),))
     data["headers"].append({"name": "more", "id": 2, "header_type": "op_t"})
     data["field_lists"] = [{"id": 1, "name": "kept", "elements": [LENGTH]}]
-    data["actions"].append(action(2, "clone", clone))
-    first = expression("==", TYPE, value(0))
-    data["pipelines"][1] |= {
-        "init_table": "is_first",
-        "conditionals": [
-            {
-                "name": "is_first",
-                "id": 0,
-                "expression": first,
-                "true_next": "clone",
-                "false_next": "do_out",
-            }
-        ],
-    }
-    call = {"name": "clone", "id": 2, "action_id": 2, "next_node": "do_out"}
-    data["pipelines"][1]["action_calls"].append(call)
+    cloned_first(data, clone)
     text = "mirroring_add 5 3\npacket 1 AA 00\nexpect 1 AA 04\nexpect 3 AA 04\n"
     return data, f"{text}wait\ncheck_counter c(0) bytes == 4\n"
 
