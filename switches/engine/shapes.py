@@ -35,9 +35,9 @@ class KeyPart:
     width: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class TableShape:
-    """One table's packing; a program has one for each table, so each is equal to itself alone."""
+    """One table's packing."""
 
     table: TableSource
     widths: tuple[int, ...]  # bits of each key
@@ -52,6 +52,10 @@ class TableShape:
     hit_at: int  # offset of the time of the last hit, in picoseconds, plus 1
     record_words: int
     padding: tuple[int, ...]  # bits of each key that a prefix's length counts before the key
+
+    def __hash__(self) -> int:
+        """Return a hash by the table's name, as a mapping has none."""
+        return hash(self.table.name)
 
     def masks(self, match: Match) -> list[int]:
         """Return the mask of each key as a look-up applies it.
