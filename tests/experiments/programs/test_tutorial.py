@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -33,16 +32,13 @@ def test_an_exercise_runs_as_it_is(folder: Path) -> None:
     assert row.wrong == 0
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("s1-p2", "s1-p4"), ("10.0.3.3/24", "10.0.4.4/24")],  # a gap in ports; another host
-    ids=["ports", "addresses"],
-)
-def test_other_ports_and_addresses_lead_nowhere(folder: Path, old: str, new: str) -> None:
-    """So the run above says that both are the file's."""
+def test_other_addresses_lead_nowhere(folder: Path) -> None:
+    """So the run above says that they are the file's; with other ports packets go round for long.
+
+    Those are in tests/topologies/test_file_numbering.py.
+    """
     text = (folder / "topology.json").read_text()
-    assert json.loads(text)["links"][3] == ["s1-p2", "s2-p3"]
     other = folder / "other-topology.json"
-    other.write_text(text.replace(old, new))
+    other.write_text(text.replace("10.0.3.3/24", "10.0.4.4/24"))
     with pytest.raises(BackendError, match="nothing has got through"):
         run(options(folder, other))
