@@ -139,7 +139,9 @@ class VirtualNetwork(HasEndpoints):
             trees=self._trees,
         )
         self.circuits = self._switch_circuits()
-        self._stalls = Stalls(graph, options, self.store, self.endpoints, self._rtt_ps)
+        self._stalls = Stalls(
+            *(graph, options, self.store, self.endpoints, self._regions.blocks, self._rtt_ps)
+        )
         self._passage = Passage(
             *(self.store, self._regions, self.endpoints.rings, self._execution, self._troubles),
             *(self.circuits, self.pauses),

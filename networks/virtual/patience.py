@@ -2,7 +2,8 @@
 
 Timers that send in vain make a stall after a time in which one of them should have got through. But
 if hosts resend at the full rate, as each packet that is lost is told at once and asked for again,
-such a time may take hours to simulate; so many resends without any progress make a stall, too.
+such a time may take hours to simulate; so many resends without any progress make a stall, too. So
+do packets that go round in circles.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.hosts.agent import PROGRESS, RETRANSMISSIONS
 from ringleaf.hosts.rc.state import LONGEST_PAUSE
 from ringleaf.networks.endpoints.operation import CollectiveOperation
+from ringleaf.networks.virtual.circling import Circling
 
 LEAST_PS = PS_PER_S
 PROBES = 100
@@ -33,6 +35,9 @@ MOST_RESENDS = 1 << 16
 
 By timers, which double, those of 512 slots take longer than the time that makes a stall.
 """
+
+_CIRCLES = 512
+"""The part of the time that makes a stall in which hosts have sent in vain if packets circle."""
 
 _LOOKS = 1024
 """How often in its time without progress a group is looked at."""
@@ -105,23 +110,29 @@ class Patience:
         agents: Offsets of the agents' blocks that work for each group.
         limit_ps: The time without progress that makes a stall.
         now_ps: Start of the watch.
+        circling: Tells whether packets go round in circles, since any group has made progress.
     """
 
     def __init__(
-        self, store: Store, agents: Sequence[Sequence[int]], *, limit_ps: int, now_ps: int
+        self,
+        store: Store,
+        agents: Sequence[Sequence[int]],
+        *,
+        limit_ps: int,
+        now_ps: int,
+        circling: Circling,
     ) -> None:
         self._store = store
         self._agents = [np.array(blocks, np.int64) for blocks in agents]
         self.limit_ps = limit_ps
+        self._circling = circling
+        self._progress: list[int] = []
         self._waits: dict[int, _Wait] = {}  # by the operation's id
         self.deadline_ps = now_ps + self._look_ps
 
     @property
     def _look_ps(self) -> int:
         return max(self.limit_ps // _LOOKS, 1)
-
-    def _most_resends(self, operation: CollectiveOperation) -> int:
-        return MOST_RESENDS * self._agents[operation.group].size
 
     def _sums(self, word: int) -> list[int]:
         words = self._store.arena.words
@@ -137,6 +148,9 @@ class Patience:
         if now_ps < self.deadline_ps:
             return []
         progress, resends = self._sums(PROGRESS), self._sums(RETRANSMISSIONS)
+        if progress != self._progress:
+            self._progress = progress
+            self._circling.restart()
         waits = {}
         for operation in operations:
             group = operation.group
@@ -149,11 +163,12 @@ class Patience:
         self._waits = waits
         ends_ps = (wait.since_ps + self.limit_ps for wait in waits.values())
         self.deadline_ps = min([now_ps + self._look_ps, *(end for end in ends_ps if end > now_ps)])
-        return [
-            wait.operation
-            for wait in waits.values()
-            if wait.for_ps >= self.limit_ps or wait.resends >= self._most_resends(wait.operation)
-        ]
+        return [wait.operation for wait in waits.values() if self._is_in_vain(wait)]
+
+    def _is_in_vain(self, wait: _Wait) -> bool:
+        most_resends = MOST_RESENDS * self._agents[wait.operation.group].size
+        is_long = wait.for_ps >= self.limit_ps or wait.resends >= most_resends
+        return is_long or (wait.for_ps >= self.limit_ps // _CIRCLES and bool(self._circling))
 
     def complaint(
         self, operations: Iterable[tuple[CollectiveOperation, Sequence[str]]], remedy: str
@@ -179,6 +194,9 @@ class Patience:
         longest = format_time(max(wait.for_ps for wait in waits))
         resends = max(wait.resends for wait in waits)
         vain = f" and {format_count(resends, 'resend')}" if resends else ""
+        if self._circling:
+            hops = format_count(self._circling.hops, "packet-hop")
+            vain = f"{vain}, and in {hops}, so packets go round in circles"
         return (
             f"run: nothing has got through for {longest} of simulated time{vain}, "
             f"got {reasons}{more}; {remedy}"

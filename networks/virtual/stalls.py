@@ -13,6 +13,7 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.joining import pause_stretch
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.virtual.circling import Circling
 from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
 from ringleaf.topologies.routing import most_links
 
@@ -25,6 +26,7 @@ class Stalls:
         options: The network's options.
         store: The store that holds its agents.
         endpoints: Its hosts.
+        networks: Offsets of its regions' blocks.
         rtt_ps: The longest round trip.
     """
 
@@ -34,12 +36,14 @@ class Stalls:
         options: NetworkOptions,
         store: Store,
         endpoints: Endpoints,
+        networks: Sequence[int],
         rtt_ps: int,
     ) -> None:
         self._graph = graph
         self._options = options
         self._store = store
         self._endpoints = endpoints
+        self._networks = networks
         self._rtt_ps = rtt_ps
 
     @cached_property
@@ -57,7 +61,10 @@ class Stalls:
         """Return a watch on the progress of all groups from now on."""
         groups = range(len(self._endpoints.groups))
         agents = [self._endpoints.agents_of(group) for group in groups]
-        return Patience(self._store, agents, limit_ps=self.limit_ps, now_ps=now_ps)
+        circling = Circling(self._store, self._networks)
+        return Patience(
+            self._store, agents, limit_ps=self.limit_ps, now_ps=now_ps, circling=circling
+        )
 
     def check(
         self, patience: Patience, under_way: Sequence[CollectiveOperation], now_ps: int

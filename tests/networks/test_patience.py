@@ -9,16 +9,19 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from loop_net import Net
 
+import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.arena import Store
 from ringleaf.core.units import PS_PER_MS, PS_PER_S, PS_PER_US
-from ringleaf.hosts.agent import PROGRESS, RETRANSMISSIONS, make_agent, make_ring
+from ringleaf.hosts.agent import PROGRESS, RETRANSMISSIONS
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import plans
 from ringleaf.hosts.staging import lay_out
 from ringleaf.networks.endpoints.memory import RegisteredMemory
 from ringleaf.networks.endpoints.operation import CollectiveOperation
+from ringleaf.networks.virtual.circling import Circling
 from ringleaf.networks.virtual.patience import MOST_RESENDS, Patience, limit_ps, probes_of
 from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.graph import hosts
@@ -37,11 +40,16 @@ def operation_of(group: int) -> CollectiveOperation:
 
 
 def make(groups: int) -> tuple[Patience, Store, list[int]]:
-    store = Store()
-    ring = make_ring(store, 4)
-    blocks = [make_agent(store, 0, host=i, ring=ring, udp_ports=(1, 1)) for i in range(groups)]
-    patience = Patience(store, [[block] for block in blocks], limit_ps=LIMIT_PS, now_ps=0)
-    return patience, store, blocks
+    patience, net = make_with_network(groups)
+    return patience, net.store, net.agents
+
+
+def make_with_network(groups: int) -> tuple[Patience, Net]:
+    net = Net(agents=groups)
+    groups_agents = [[block] for block in net.agents]
+    circling = Circling(net.store, [net.at])
+    patience = Patience(net.store, groups_agents, limit_ps=LIMIT_PS, now_ps=0, circling=circling)
+    return patience, net
 
 
 def test_a_job_that_goes_on_does_not_hide_one_that_waits() -> None:
@@ -80,6 +88,41 @@ def test_a_job_that_resends_in_vain_has_less_time_and_one_that_gets_through_has_
     assert stalled == [lost]
     text = patience.complaint([(lost, ["h0", "h1"])], "do so")
     assert "for 2 ms of simulated time and 131070 resends, got " in text
+
+
+def test_packets_that_go_round_make_a_stall_if_no_group_makes_progress() -> None:
+    """Five ports, and 10,000 packets of a host: without circles, at most 50,000 ways, and copies.
+
+    Three packets more were under way.
+    """
+    patience, net = make_with_network(2)
+    waiting = operation_of(0)
+    for _ in range(3):
+        net.packet()
+    assert patience.stalled([waiting], LIMIT_PS // 1000) == []
+    net.net.ports[0, s.TX_PACKETS] += 10_000
+    net.words[net.at + s.HOPS] += 4 * 5 * 10_003
+    now_ps = LIMIT_PS // 4
+    assert patience.stalled([waiting], now_ps) == []
+    net.words[net.at + s.HOPS] += 1
+    assert patience.stalled([waiting], now_ps + LIMIT_PS // 1000) == [waiting]
+    text = patience.complaint([(waiting, ["h0", "h1"])], "do so")
+    assert ", and in 200061 packet-hops, so packets go round in circles, got " in text
+
+    net.words[net.agents[1] + PROGRESS] += 1
+    assert patience.stalled([waiting], now_ps + LIMIT_PS // 500) == []
+
+
+def test_few_packets_and_a_short_time_are_no_circle() -> None:
+    patience, net = make_with_network(1)
+    waiting = operation_of(0)
+    assert patience.stalled([waiting], LIMIT_PS // 1000) == []
+    net.words[net.at + s.HOPS] += 1 << 17
+    assert patience.stalled([waiting], LIMIT_PS // 4) == []
+    patience, net = make_with_network(1)
+    assert patience.stalled([waiting], LIMIT_PS // 1000) == []
+    net.words[net.at + s.HOPS] += 1 << 40
+    assert patience.stalled([waiting], LIMIT_PS // 500) == []
 
 
 def test_an_operation_that_a_group_begins_later_has_time_of_its_own() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -32,13 +33,16 @@ def test_an_exercise_runs_as_it_is(folder: Path) -> None:
     assert row.wrong == 0
 
 
-def test_other_addresses_lead_nowhere(folder: Path) -> None:
-    """So the run above says that they are the file's; with other ports packets go round for long.
-
-    Those are in tests/topologies/test_file_numbering.py.
-    """
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [("s1-p2", "s1-p4", "so packets go round in circles, got"), ("10.0.3.3/24", "10.0.4.4/24", "")],
+    ids=["ports", "addresses"],  # a gap in ports; another host
+)
+def test_other_ports_and_addresses_lead_nowhere(folder: Path, old: str, new: str, why: str) -> None:
+    """So the run above says that both are the file's."""
     text = (folder / "topology.json").read_text()
+    assert json.loads(text)["links"][3] == ["s1-p2", "s2-p3"]
     other = folder / "other-topology.json"
-    other.write_text(text.replace("10.0.3.3/24", "10.0.4.4/24"))
-    with pytest.raises(BackendError, match="nothing has got through"):
+    other.write_text(text.replace(old, new))
+    with pytest.raises(BackendError, match=f"nothing has got through.*{why}"):
         run(options(folder, other))
