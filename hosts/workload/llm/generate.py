@@ -165,7 +165,7 @@ class _Rank:
     def _receive(self, task: MicroBatchPass, before: int, name: str) -> tuple[int, ...]:
         tag = self._numbers.tag(task._replace(stage=task.stage + (1 if task.backward else -1)))
         after: tuple[int, ...] = (self._exchange(NodeKind.RECEIVE, before, tag, f"{name} in", ()),)
-        if self._split.scatter_gather:
+        if self._split.scatter_gather and not self._split.sequence_parallel:
             size = traffic.boundary_bytes(self._sizes, self._split)
             after = self._call(layout.TENSOR, CalledCollective.ALL_GATHER, size, after)
         return after

@@ -21,9 +21,15 @@ def activation_bytes(sizes: TransformerSizes, split: Split) -> int:
 
 
 def boundary_bytes(sizes: TransformerSizes, split: Split) -> int:
-    """Return the bytes that a rank sends to the next stage: the activation, or its part of it."""
+    """Return the bytes that a rank sends to the next stage: the activation, or its part of it.
+
+    With sequence parallelism a rank has no more than its part between layers.
+
+    Source:
+        Megatron-LM, core/pipeline_parallel/schedules.py, get_tensor_shapes.
+    """
     whole = activation_bytes(sizes, split)
-    return whole // split.tp if split.scatter_gather else whole
+    return whole // split.tp if split.scatter_gather or split.sequence_parallel else whole
 
 
 def ring_bytes(sizes: TransformerSizes, split: Split) -> int:

@@ -68,6 +68,22 @@ def test_gpt3_sends_50_3_mb_per_boundary_or_6_3_mb_and_an_all_gather() -> None:
     ]
 
 
+@pytest.mark.parametrize("scatter_gather", [False, True])
+def test_a_boundary_s_activation_stays_in_parts_with_sequence_parallelism(
+    scatter_gather: bool,
+) -> None:
+    """Megatron-LM's get_tensor_shapes divides the sequence by TP; layers gather it themselves."""
+    split = Split(
+        tp=8, pp=2, layers_per_stage=1, sequence_parallel=True, scatter_gather=scatter_gather
+    )
+
+    graph = generate("gpt3", GPT3, split)
+
+    assert sent(graph)["pp"] == 2048 * 12288 * 2 // 8
+    calls = Counter(node.call for node in graph.ranks[8].nodes)
+    assert calls[CalledCollective.ALL_GATHER] == calls[CalledCollective.REDUCE_SCATTER] == 4
+
+
 def test_a_sequence_s_blocks_go_round_the_ranks_that_share_it() -> None:
     """2 b (s/c) h_kv w, c - 1 times; backward, with gradients, twice as much."""
     graph = generate("x", SMALL, Split(cp=4, layers_per_stage=1))
