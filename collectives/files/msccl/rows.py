@@ -245,7 +245,11 @@ def _overwritten(events: list[DoneInstruction], outputs: set[tuple[int, Place]])
         rank, kind = event.thread.rank, event.step.kind
         dst = {(rank, place) for place in event.dst}
         src = {(rank, place) for place in event.src}
-        if kind is InstructionKind.RECEIVE_REDUCE_SEND and not src & live:
+        if kind is InstructionKind.RECEIVE_REDUCE_SEND and live.isdisjoint(src):
             numbers.add(number)
-        live = live | dst | src if kind is InstructionKind.REDUCE else (live - dst) | src
+        if kind is InstructionKind.REDUCE:
+            live |= dst
+        else:
+            live -= dst
+        live |= src
     return numbers
