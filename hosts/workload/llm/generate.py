@@ -150,7 +150,7 @@ class _Rank:
         earlier = self._last  # parameters are gathered while the layer before computes
         for layer in self._numbers.layers(self._at, task)[::step]:
             here = self._last
-            if self._split.zero == 3 and is_first:
+            if self._split.zero == 3 and (is_first or self._split.reduces_each):
                 self._last += self._gather_parameters(task.stage, earlier)
             earlier = here
             if task.backward:
@@ -213,8 +213,8 @@ class _Rank:
             self._attention(f"{name} attention", times=times)
             computed = self._last
             self._leave()
-        if is_last and task.part is not Part.INPUT:
-            self._reduce_gradients(task.stage, layer, computed)
+        if task.part is not Part.INPUT and (is_last or self._split.reduces_each):
+            self._reduce_gradients(task.stage, layer, computed, is_last=is_last)
 
     def _enter(self) -> None:
         """Bring the activation together, if tensor parallelism shares it between layers."""
@@ -287,13 +287,15 @@ class _Rank:
                 calls += self._call(label, CalledCollective.ALL_GATHER, share, after, stage)
         return calls
 
-    def _reduce_gradients(self, stage: int, layer: int, after: tuple[int, ...]) -> None:
-        """Add up a layer's gradients; ZeRO's stages 1 and 2 then share the new parameters."""
+    def _reduce_gradients(
+        self, stage: int, layer: int, after: tuple[int, ...], *, is_last: bool = True
+    ) -> None:
+        """Add up a layer's gradients; ZeRO's stages 1 and 2 share the new parameters at last."""
         zero = self._split.zero
         for label, size in self._gradients():
             call = CalledCollective.REDUCE_SCATTER if zero else CalledCollective.ALLREDUCE
             reduced = self._call(label, call, size, after, stage, layer)
-            if zero in (1, 2):
+            if is_last and zero in (1, 2):
                 share = size // self._shares(label, stage)
                 self._call(label, CalledCollective.ALL_GATHER, share, reduced, stage)
 

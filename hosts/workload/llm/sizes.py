@@ -105,6 +105,18 @@ class Split:
         return self.tp * self.cp * self.dp * self.pp
 
     @property
+    def reduces_each(self) -> bool:
+        """Whether replicas add up the gradients of each micro-batch, as none keeps them whole.
+
+        With a pipeline, they do so once for all micro-batches.
+
+        Source:
+            DeepSpeed's engine.allreduce_gradients, and backward_maybe_with_nosync of PyTorch's
+            pipeline stages.
+        """
+        return self.zero > 1 and self.pp == 1
+
+    @property
     def stages(self) -> int:
         """Stages that a micro-batch passes: several of a rank, if it has several chunks."""
         return self.pp * self.chunks

@@ -136,6 +136,19 @@ def test_gradients_are_sent_twice_and_with_zero_3_three_times(zero: int, times: 
     assert sent(generate("x", SMALL, split))["dp"] == times * own * 3 / 4
 
 
+@pytest.mark.parametrize(("zero", "times"), [(0, 2), (1, 2), (2, 3 + 1), (3, 3 * 3)])
+def test_without_a_pipeline_gradients_that_are_divided_are_sent_for_each_micro_batch(
+    zero: int, times: int
+) -> None:
+    """DeepSpeed: "ZeRO stage >= 2 communicates during non gradient accumulation boundaries".
+
+    Of three micro-batches each reduces its gradients, and with stage 3 gathers parameters twice.
+    """
+    graph = generate("x", SMALL, Split(dp=4, micro_batches=3, zero=zero))
+
+    assert sent(graph)["dp"] == times * SMALL.parameters * 2 * 3 / 4
+
+
 def test_experts_gradients_are_those_of_fewer_replicas() -> None:
     sizes = replace(SMALL, experts=4)
     graph = generate("x", sizes, Split(dp=4, ep=2, layers_per_stage=1))
