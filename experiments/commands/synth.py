@@ -26,7 +26,7 @@ from ringleaf.core.units import (
     parse_time,
 )
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.runs.console import Debug, guard, say
+from ringleaf.experiments.runs.console import Debug, guard, say, say_if_read
 from ringleaf.experiments.runs.progress import Progress, progress
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import options_of
@@ -98,6 +98,7 @@ def synth_command(
     goal = member.collectives[0]
     if collective:
         goal = SUFFIXES[choose("synth", "collective", collective, valid)]
+    tell = say if out is None else say_if_read
     graph = make_graph(spec)
     problem = Problem(
         Cabling(graph).wires,
@@ -109,21 +110,21 @@ def synth_command(
         spec.seed,
         None if sketch is None else read_sketch(sketch),
     )
-    say(
+    tell(
         f"# {member.title}, {goal.value} of {format_size(problem.size_bytes)} on "
         f"{graph.graph['name']}: {format_count(problem.ranks, 'rank')}"
     )
     plan, how = _search(member, problem, fresh=fresh)
-    say(
+    tell(
         f"expected {plan.expected_ps / PS_PER_US:.2f} us, bound {plan.bound_ps / PS_PER_US:.2f} "
         f"us, gap {100 * plan.gap:.1f} %; {how}"
     )
     for name, value in plan.notes:
-        say(f"{name}: {value}")
-    say(f"{plan.schedule}: correct")
+        tell(f"{name}: {value}")
+    tell(f"{plan.schedule}: correct")
     if out is not None and file_format is not None:
         _write(out, file_format.write(plan.schedule))
-        say(f"# written: {out}")
+        tell(f"# written: {out}")
     if how.startswith("interrupted"):
         raise typer.Exit(interrupts.status(interrupts.asked() or signal.SIGINT))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,19 @@ def test_a_plan_is_printed_written_and_kept(
     verify(schedule)
     assert typed(*words, "--chunks", "2") == 0
     assert "kept from an earlier search" in capsys.readouterr().out
+
+
+def test_a_plan_is_written_when_nobody_reads_what_is_said_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with `| head -1`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    path = tmp_path / "plan.csv"
+    with os.fdopen(writer, "w") as stdout:
+        monkeypatch.setattr("sys.stdout", stdout)
+        assert typed("plink", "--topo", "torus2d,x=2,y=2", "--size", "1K", "-o", str(path)) == 0
+    assert read_algorithm(path).ranks == 4
 
 
 def test_an_interrupted_search_gives_the_best_so_far(
