@@ -45,6 +45,8 @@ def count_ranks(hosts: int, servers: int) -> int:
     Raises:
         ConfigError: If there are fewer than two.
     """
+    if hosts < 2:
+        raise ConfigError(f"hosts: must be two at least to be ranks, got {hosts}")
     if hosts - servers < 2:
         raise ConfigError(
             f"servers: must leave two hosts at least to be ranks, got {servers} of {hosts}"

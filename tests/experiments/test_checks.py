@@ -74,6 +74,10 @@ GIB = 1 << 30
             {"topo": "leafspine,leaves=8,spines=8,hosts=64", "algo": "atp", "size": "4K"},
             "atp: there must be 1 to 255 parameter servers, got 512; SERVERS=1 makes the last",
         ),
+        (
+            {"topo": "leafspine,leaves=1,spines=0,hosts=1"},
+            "hosts: must be two at least to be ranks, got 1",
+        ),
         ({"servers": "15"}, "servers: must leave two hosts at least to be ranks, got 15 of 16"),
     ],
 )
