@@ -5,7 +5,7 @@ Source: the registry of link-layer header types of draft-ietf-opsawg-pcaplinktyp
 
 from __future__ import annotations
 
-LINKTYPE_ETHERNET, LINKTYPE_COOKED_2 = 1, 276
+LINKTYPE_LOOPBACK, LINKTYPE_ETHERNET, LINKTYPE_COOKED_2 = 0, 1, 276
 
 TYPE_AT = {LINKTYPE_ETHERNET: 12, 104: 2, 113: 14, LINKTYPE_COOKED_2: 0}
 """Where headers with an EtherType have it: Ethernet, Cisco's HDLC, and Linux's cooked captures."""
@@ -14,7 +14,7 @@ PPP_LINKS = (9, 50)
 """PPP, as ns-3 captures links between two nodes, and with HDLC's two bytes before it (RFC 1662)."""
 
 HEADER_BYTES = (
-    {LINKTYPE_ETHERNET: 14, 104: 4, 113: 16, LINKTYPE_COOKED_2: 20, 0: 4, 108: 4}
+    {LINKTYPE_ETHERNET: 14, 104: 4, 113: 16, LINKTYPE_COOKED_2: 20, LINKTYPE_LOOPBACK: 4, 108: 4}
     | dict.fromkeys(PPP_LINKS, 2)
     | dict.fromkeys((12, 14, 101, 228, 229), 0)
 )

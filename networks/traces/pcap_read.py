@@ -31,11 +31,14 @@ from ringleaf.networks.traces.link_types import (
     HEADER_BYTES,
     LINKTYPE_COOKED_2,
     LINKTYPE_ETHERNET,
+    LINKTYPE_LOOPBACK,
     link_name,
 )
 from ringleaf.networks.traces.pcap_write import NS_PER_S
 from ringleaf.networks.traces.pcapng import (
     COLUMNS,
+    KEPT,
+    LINK,
     LONGEST_RECORD,
     LONGEST_SIZE,
     cut_fcs,
@@ -48,6 +51,7 @@ RECORD_HEADER_BYTES = 16
 _ORDERS = {"little": "<u4", "big": ">u4"}
 _HAS_FCS, _FCS_AT = 1 << 26, 28  # of a link type: a bit, and from where on the FCS's 16-bit words
 _UNITS_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # magic -> unit of the second half of a stamp
+_FAMILY_BYTES = 4  # before a loopback's packets
 MOST_UNPACKED_BYTES = 1 << 30  # of a compressed file, which is held in memory
 
 # Reasons why a scan stopped.
@@ -171,8 +175,25 @@ def _find_records(path: Path) -> PacketFile:
     data = _map(path)
     magic = int.from_bytes(data[:4].tobytes(), "little")
     rows, end, interfaces = (scan_blocks if magic == PCAPNG else _scan_pcap)(path, data)
+    _take_for_ethernet(data, rows)
     columns = (np.ascontiguousarray(column) for column in rows.T)
     return PacketFile(path, data, *columns, end=end, interfaces=interfaces)
+
+
+def _take_for_ethernet(data: Bytes, rows: Words) -> None:
+    """Give frames the link type of Ethernet where BMv2 has written them as a loopback's.
+
+    Its `--use-files` does so. A loopback's packets begin with the number of a family, 4 bytes of
+    either order, and IP; if none of a file does, they are frames.
+    Source: behavioral-model `src/bm_sim/pcap_file.cpp`, `PcapFileOut`.
+    """
+    loopback = np.flatnonzero(rows[:, LINK] == LINKTYPE_LOOPBACK)
+    starts = rows[loopback[rows[loopback, KEPT] > _FAMILY_BYTES], 0]
+    heads = data[starts[:, None] + np.arange(_FAMILY_BYTES + 1)]
+    family, version = heads[:, :_FAMILY_BYTES], heads[:, _FAMILY_BYTES] >> 4
+    is_small = np.count_nonzero(family[:, [0, -1]], axis=1) == 1
+    if not (is_small & ~family[:, 1:-1].any(axis=1) & np.isin(version, (4, 6))).any():
+        rows[loopback, LINK] = LINKTYPE_ETHERNET
 
 
 def _wrong_link(packets: PacketFile, number: int) -> str:

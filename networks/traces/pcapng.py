@@ -23,7 +23,7 @@ MICROSECONDS = 6  # its default, as a power of ten
 _BYTE_ORDER = {0x1A2B3C4D: "<", 0x4D3C2B1A: ">"}  # as little-endian reads it
 
 
-COLUMNS, KEPT, WHOLE = 5, 1, 2
+COLUMNS, KEPT, WHOLE, LINK = 5, 1, 2, 4
 """A packet's row: offset and bytes in the file, bytes on the line, stamp in ns, link type."""
 
 LONGEST_RECORD = 1 << 18

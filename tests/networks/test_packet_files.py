@@ -100,6 +100,28 @@ def test_scapys_pcapng_is_read(tmp_path: Path) -> None:
     assert packet == 60
 
 
+FRAME = bytes.fromhex("08000000011108000000022208004500") + bytes(50)
+IPV6 = bytes.fromhex("6000") + bytes(60)
+
+
+@pytest.mark.parametrize("write", [pcap, pcapng])
+def test_frames_that_bmv2_writes_as_a_loopbacks_are_ethernets(
+    tmp_path: Path, write: Callable[..., bytes]
+) -> None:
+    """As its `PcapFileOut` opens files: `pcap_open_dead(0, 0)`."""
+    frames = [(1, FRAME), (2, bytes(6) + FRAME), (3, b"\2\0\0\0\0\1" + FRAME)]
+
+    assert read(tmp_path / "a.pcap", write(frames, link=0)) == frames
+
+
+@pytest.mark.parametrize("family", ["02000000", "00000002", "1e000000", "0000001c"])
+def test_packets_of_a_loopback_begin_with_their_family(tmp_path: Path, family: str) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap([(1, FRAME), (2, bytes.fromhex(family) + IPV6)], link=0))
+
+    assert read_records(path).links.tolist() == [0, 0]
+
+
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     writer = PcapWriter(tmp_path / "new" / "a.pcap")
     for stamp_ns, data in PACKETS:
