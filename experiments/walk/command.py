@@ -14,7 +14,7 @@ from typing import Any
 from ringleaf.core.disk import write_text
 from ringleaf.core.shipped import built_program, built_programs
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.walk.packets import names_capture, read_packet
+from ringleaf.experiments.walk.packets import names_capture, origin, read_packet
 
 PORTS = 510  # v1model's ports, without the one that drops
 
@@ -92,7 +92,7 @@ def _prepare(path: Path, options: TraceOptions) -> tuple[Any, int, bytes, str]:
     program = Program.load(path, options.p4info)
     switch = Switch.alone(program, PORTS, program.name, first_port=0)
     data = read_packet(options.packet) if options.packet is not None else b""
-    port, story = 1, "what you gave"
+    port, story = 1, origin(options.packet or "")
     if options.example:
         sample = example(program.name)
         switch.write(sample.entities)

@@ -124,7 +124,8 @@ def find_packet(path: Path, number: int) -> bytes:
     packets = _find_records(path)
     if number >= len(packets):
         end = f"; {packets.end}" if packets.end else ""
-        raise ConfigError(f"{path}: has packets 0 to {len(packets) - 1}, got {number}{end}")
+        valid = f"packets 0 to {len(packets) - 1}" if len(packets) else "no packet"
+        raise ConfigError(f"{path}: has {valid}, got {number}{end}")
     _check_whole(packets, range(number, number + 1))
     return packets.packet(number)
 

@@ -19,7 +19,7 @@ from forked import Forked
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.walk.examples import example, examples
 from ringleaf.experiments.walk.highlight import highlight
-from ringleaf.experiments.walk.packets import read_packet
+from ringleaf.experiments.walk.packets import origin, read_packet
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "tests" / "switches" / "programs" / "tables.json"
@@ -163,6 +163,34 @@ def test_packets_may_be_written_in_many_ways(tmp_path: Path) -> None:
     assert read_packet(f"{file}#1") == b"\x02\x03"
 
 
+DUMPED = bytes(range(0x41, 0x55))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "22:13:20.000000 IP 10.0.0.1 > 10.0.0.2: ICMP echo request, id 1, length 64\n"
+        "\t0x0000:  4142 4344 4546 4748 494a 4b4c 4d4e 4f50  ABCDEFGHIJKLMNOP\n"
+        "\t0x0010:  5152 5354                                QRST\n",
+        "0000   41 42 43 44 45 46 47 48 49 4a 4b 4c 4d 4e 4f 50\n0010   51 52 53 54\n",
+        "0000  41 42 43 44 45 46 47 48 49 4a 4b 4c 4d 4e 4f 50   ABCDEFGHIJKLMNOP\n"
+        "0010  51 52 53 54                                       QRST\n\n",
+        "00000000: 4142 4344 4546 4748 494a 4b4c 4d4e 4f50  ABCDEFGHIJKLMNOP\n"
+        "00000010: 5152 5354                                QRST\n",
+        "00000000  41 42 43 44 45 46 47 48  49 4a 4b 4c 4d 4e 4f 50  |ABCDEFGHIJKLMNOP|\n"
+        "00000010  51 52 53 54                                       |QRST|\n00000014\n",
+    ],
+    ids=["tcpdump -XX", "Wireshark", "tshark -x", "xxd", "hexdump -C"],
+)
+def test_offsets_and_letters_of_a_hex_dump_are_no_bytes(text: str) -> None:
+    assert read_packet(text) == DUMPED
+
+
+def test_a_walk_names_the_packet_of_a_capture_as_wireshark_does() -> None:
+    assert origin("two.pcap#1") == "packet 1 of two.pcap, from 0 (frame 2)"
+    assert origin("00 01") == "what you gave"
+
+
 def test_a_packet_of_a_capture_may_stand_among_others(tmp_path: Path) -> None:
     """Cut ones and empty ones, one that came later, and a half one at the end; all are counted."""
     rows = [(5, b"\x01\x02", 9), (3, b"", 0), (1, b"\x03\x04", 2)]
@@ -184,12 +212,15 @@ def test_a_packet_of_a_capture_may_stand_among_others(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("0g", "not hex, got 'g'"),
+        ("0000  01\n\n0000  02", "must be of one packet, got '0000  02' after 1 byte; give its"),
+        ("0000 01\n0001 0", "an even number of hex digits is needed, got 11"),
         ("abc", "an even number of hex digits is needed, got 3"),
         ("", "must have at least one byte"),
         ("00" * 10_001, "at most 10000 bytes, got 10001"),
         ("no.pcap", "not hex, got 'n' in 'no.pcap'; give a file and its packet's number"),
         ("no.pcap#0", "No such file"),
         ("two.pcap#2", "has packets 0 to 1, got 2"),
+        ("empty.pcap#0", "empty.pcap: has no packet, got 0"),
         ("two.pcap#x", "packets are numbered from 0, got 'x'"),
         ("none.pcap#0", "not a packet capture"),
     ],
@@ -199,6 +230,7 @@ def test_what_is_no_packet_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     capture(tmp_path / "two.pcap", [b"\x01", b"\x02"])
+    capture(tmp_path / "empty.pcap", [])
     (tmp_path / "none.pcap").write_bytes(b"this is no capture, whatever its name may say")
 
     with pytest.raises(ConfigError, match=re.escape(message)):
