@@ -99,6 +99,8 @@ class CommandLine:
         return self._apply(where, CloneUpdate(verb, session, replicas))
 
     def _mc_mgrp_create(self, where: str, group: int) -> list[str]:
+        if group in self._groups:
+            return []  # McSimplePre leaves it as it is
         self._groups[group] = []
         return self._apply(where, GroupUpdate(INSERT, group, ()))
 
@@ -114,6 +116,12 @@ class CommandLine:
     def _mc_node_associate(self, where: str, group: int, node: int) -> list[str]:
         self._check(where, "multicast group", group, self._groups)
         self._node(where, node)
+        for other, nodes in self._groups.items():
+            if node in nodes:
+                raise ConfigError(
+                    f"{where}: node {node} is in multicast group {other}, got {group}; BMv2 has "
+                    "each in one, so create another"
+                )
         self._groups[group].append(node)
         return self._write_group(where, group)
 

@@ -40,10 +40,7 @@ def find_key(where: str, name: str, keys: Sequence[str]) -> int:
     for candidate in whole:
         if candidate in keys:
             return keys.index(candidate)
-    # If several keys end so, p4c takes the last.
-    for at in reversed(range(len(keys))):
-        if keys[at].endswith((f".{name}", f".{name}$")):
-            return at
-        if name == "valid" and keys[at].endswith(VALID):
+    for at, key in enumerate(keys):  # if several end so, p4c takes the first
+        if key.endswith((f".{name}", f".{name}$")) or (name == "valid" and key.endswith(VALID)):
             return at
     return keys.index(choose(where, "key", name, keys))

@@ -97,6 +97,12 @@ def test_entries_follow_priorities_whichever_came_first(tmp_path: Path) -> None:
         ("stateful", "check_counter seen(3) packets > 0", "must have packets > 0, got 0"),
         ("stateful", "mc_node_associate 1 0", "unknown multicast group, got '1'"),
         ("stateful", "mc_mgrp_create 1\nmc_node_associate 1 0", "unknown multicast node, got '0'"),
+        (
+            "stateful",
+            "mc_mgrp_create 1\nmc_mgrp_create 2\nmc_node_create 5 6\n"
+            "mc_node_associate 1 0\nmc_node_associate 2 0",
+            "node 0 is in multicast group 1, got 2",
+        ),
     ],
 )
 def test_what_does_not_fit_the_program_fails_with_its_line(
@@ -107,6 +113,14 @@ def test_what_does_not_fit_the_program_fails_with_its_line(
     number = 1 + len(line.splitlines())
     assert outcome.verdict is StfVerdict.FAILED
     assert re.search(rf"x\.stf:{number}: .*{re.escape(message)}", outcome.reason)
+
+
+def test_a_group_that_is_made_twice_keeps_its_nodes(tmp_path: Path) -> None:
+    """As by BMv2's `McSimplePre::mc_mgrp_create`."""
+    made = "mc_mgrp_create 9\nmc_node_create 7 4\nmc_node_associate 9 0\nmc_mgrp_create 9\n"
+    sent = f"packet 0 06 0000 {'00' * 8} 0009 00000000 00\nexpect 4 86\n"
+
+    assert run(tmp_path, "stateful", made + sent).verdict is StfVerdict.PASSED
 
 
 def test_a_program_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -67,11 +67,15 @@ def test_a_suffix_names_a_table_if_it_is_the_only_one() -> None:
         find_name("x", "table", "root", [*tables, "roo"])
 
 
+KEYS = ("hdr.a.x", "extra[1].h", "hdr.b.$valid$", "hdr.b.x", "hdr.b.h", "hdr.c.$valid$")
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
         ("hdr.a.x", 0),
         ("x", 0),
+        ("h", 1),
         ("extra$1.h", 1),
         ("extra[1].h", 1),
         ("hdr.b.$valid$", 2),
@@ -81,7 +85,8 @@ def test_a_suffix_names_a_table_if_it_is_the_only_one() -> None:
     ],
 )
 def test_a_key_goes_by_its_name_a_suffix_or_its_validity(name: str, expected: int) -> None:
-    assert find_key("x", name, ["hdr.a.x", "extra[1].h", "hdr.b.$valid$"]) == expected
+    """Of several, as p4c's `TableKeyInstance.set` changes the name within its loop, the first."""
+    assert find_key("x", name, KEYS) == expected
 
 
 def test_a_key_that_is_not_there_is_refused() -> None:
