@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from ringleaf.errors import RingleafError
 from ringleaf.topologies.files.describe import describe
 from ringleaf.topologies.files.format import FORMATS
 from ringleaf.topologies.graph import hosts, link, switches
+from ringleaf.topologies.rank_order import host_cycles
 from ringleaf.topologies.registry import build, count, notes, parse
 from ringleaf.topologies.routing import routes
 
@@ -56,6 +57,15 @@ def test_a_ring_of_astra_sim(tmp_path: Path) -> None:
     assert len(hosts(graph)) == 8
     assert joined(graph) == {frozenset((f"s{i}", f"s{(i + 1) % 8}")): (400, 500) for i in range(8)}
     assert graph.graph["routing"] == "dimension_order"
+
+
+def test_rings_of_astra_sim_have_a_cycle_of_all_npus_for_each_dimension(tmp_path: Path) -> None:
+    text = astra("Ring, Ring", "4, 4", "50, 50", "500, 500")
+    graph = build(write(tmp_path, text, "torus.yml"))
+    cycles = host_cycles(graph, 16)
+    assert [sorted(each) for each in cycles] == [[*range(16)]] * 2
+    steps = [(f"s{a}", f"s{b}") for each in cycles for a, b in pairwise((*each, each[0]))]
+    assert {*map(frozenset, steps)} == {*joined(graph)}  # 32 links, each once
 
 
 def test_one_dimension_of_astra_sim_may_be_without_lists(tmp_path: Path) -> None:

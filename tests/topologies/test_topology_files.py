@@ -50,7 +50,7 @@ def facts(graph: nx.Graph[str]) -> dict[str, object]:
         "kinds": {name: kind(graph, name) for name in graph},
         "order": list(graph.edges),
         **{name: graph.graph[name] for name in ("hierarchy", "routing", "servers")},
-        "shape": graph.graph.get("shape"),
+        **{name: graph.graph.get(name) for name in ("shape", "grid", "in_grid")},
     }
 
 

@@ -25,11 +25,11 @@ LAYOUTS = ("tiers", "grid")
 HOSTS, RATE_UNIT, DELAY_UNIT = READING = ("hosts", "rate_unit", "delay_unit")
 """Attributes of a file that say how it is read; its name may have them, too: `a.gml,hosts=each`."""
 
-OF_FILE = ("hierarchy", "routing", "shape", "layout", "machine", *READING)
+OF_FILE = ("hierarchy", "routing", "shape", "layout", "machine", "grid", *READING)
 IPV4, MAC = ADDRESSES = ("ipv4", "mac")
 """Attributes of hosts that have addresses of their own."""
 OF_NODE = (
-    *("role", "rank", "tier", "label", "kind", "x", "y", "inner_rate", "inner_delay"),
+    *("role", "rank", "tier", "label", "kind", "x", "y", "inner_rate", "inner_delay", "in_grid"),
     *ADDRESSES,
 )
 _OF_WAY = ("rate", "delay", "loss", "buffer")
@@ -42,6 +42,7 @@ OF_LINK = tuple(f"{name}{end}" for end in ("", BACK) for name in (*_OF_WAY, OUT_
 
 LONGEST_NAME = 80
 LONGEST_DELAY_PS = 1000 * PS_PER_S
+MOST_NODES = 20_000
 MOST_PORTS = 510  # of a switch; P4's port 511 drops, and 0 is the CPU's
 LEAST_BUFFER_BYTES = 16 << 10
 """The smallest queue: a jumbo frame must fit, or nothing would ever pass."""

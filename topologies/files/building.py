@@ -51,6 +51,7 @@ def build(description: Description, link: Link, host_link: Link | None = None) -
         servers=all(host.is_server for host in description.hosts),
         **({"shape": description.shape} if description.shape else {}),
         **({"machine": description.machine} if description.machine else {}),
+        **_grid(description),
     )
     switch, host = _add_nodes(graph, description)
     for cable in description.cables:
@@ -66,6 +67,15 @@ def build(description: Description, link: Link, host_link: Link | None = None) -
     graph.graph["hierarchy"] = sizes or find_hierarchy(graph)
     _place(graph, description, switch, host)
     return graph
+
+
+def _grid(description: Description) -> dict[str, tuple[int, ...]]:
+    """Return the grid of hosts that closes into rings, if there is one; a torus is one."""
+    is_torus = description.routing == "dimension_order"
+    grid = description.grid or (description.shape if is_torus else ())
+    places = [each.in_grid for each in description.hosts if each.in_grid is not None]
+    in_grid = tuple(sorted(range(len(places)), key=places.__getitem__))
+    return {"grid": grid, **({"in_grid": in_grid} if places else {})} if grid else {}
 
 
 def _add_nodes(

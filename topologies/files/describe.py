@@ -11,6 +11,7 @@ from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import (
     HOST,
     LAYOUTS,
+    MOST_NODES,
     MOST_PORTS,
     OF_FILE,
     ROUTINGS,
@@ -25,7 +26,6 @@ from ringleaf.topologies.files.nodes import read_nodes
 from ringleaf.topologies.files.numbering import with_addresses, with_ports
 from ringleaf.topologies.files.rows import NetworkRows, with_repeats_joined
 
-MOST_NODES = 20_000
 MOST_LINKS = 100_000
 LAST_HOST_PORT = 254  # which is the last byte of a host's address
 
@@ -68,6 +68,7 @@ def describe(rows: NetworkRows, source: str) -> Description:
         read_sizes(about["shape"], f"{place}: shape") if "shape" in about else (),
         choose(place, "layout", about["layout"], LAYOUTS) if "layout" in about else "",
         read_sizes(about["machine"], f"{place}: machine") if "machine" in about else (),
+        read_sizes(about["grid"], f"{place}: grid") if "grid" in about else (),
         (
             *(*rows.notes, *notes, *ports.notes, *addresses.notes),
             *(*_own((*ports.taken, *addresses.taken)), *_guess(rows, hosts)),
@@ -194,6 +195,7 @@ def _check_whole(description: Description, place: str) -> None:
             f"{format_count(hosts, 'host')}, and one of "
             f"tiers, got {_text(description.machine)}; write it like 8x4"
         )
+    _check_grid(description, place)
     tiers = [each.tier is not None for each in description.switches]
     if any(tiers) and not all(tiers):
         missing = description.switches[tiers.index(False)].name
@@ -209,6 +211,23 @@ def _check_whole(description: Description, place: str) -> None:
         raise ConfigError(
             f"{place}: shape: must be two numbers with routing={description.routing}, got "
             f"{_text(description.shape) or 'none'}; write it like 4x1"
+        )
+
+
+def _check_grid(description: Description, place: str) -> None:
+    """Check that a grid has a place for each host, and that hosts have one each."""
+    hosts = description.hosts
+    if description.grid and prod(description.grid) != len(hosts):
+        raise ConfigError(
+            f"{place}: grid: must multiply to {format_count(len(hosts), 'host')}, got "
+            f"{_text(description.grid)}"
+        )
+    places = [each.in_grid for each in hosts if each.in_grid is not None]
+    if places and (not description.grid or sorted(places) != [*range(len(hosts))]):
+        size = _text(description.grid) or "none"
+        raise ConfigError(
+            f"{place}: in_grid: all hosts must have places of their own in a grid, from 0 to "
+            f"{len(hosts) - 1}, got {format_count(len({*places}), 'place')} and grid={size}"
         )
 
 

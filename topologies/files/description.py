@@ -40,6 +40,7 @@ class FileNode:
     inner_delay_ps: int | None = None
     ipv4: int | None = None  # of a host
     mac: int | None = None
+    in_grid: int | None = None  # its place in the grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ class Description:
 
     Empty `hierarchy`, `routing` and `layout` are found by looking at the network. `machine` is
     the number of GPUs of each machine, and that of tiers of switches in it; empty: hosts are not
-    parts of machines. `notes` are lines for people: what is not used, or was assumed.
+    parts of machines. `grid` has the sizes of a grid of hosts whose dimensions close into rings;
+    empty: there is none. `notes` are lines for people: what is not used, or was assumed.
     """
 
     source: str
@@ -72,4 +74,5 @@ class Description:
     shape: tuple[int, ...] = ()
     layout: str = ""
     machine: tuple[int, ...] = ()
+    grid: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import networkx as nx
 
 from ringleaf.core.units import exact_rate, exact_time
@@ -39,8 +41,9 @@ def rows_of(graph: nx.Graph[str]) -> NetworkRows:
     labels are those that it gives nodes. Links have ports where these follow from no order.
     """
     inside = {attachment(graph, host): host for host in hosts(graph) if _is_server(graph, host)}
-    own = [_node(graph, host, host in inside.values()) for host in hosts(graph)]
-    others = [_node(graph, name, False) for name in switches(graph) if name not in inside]
+    places = {f"h{rank}": place for place, rank in enumerate(graph.graph.get("in_grid", ()))}
+    own = [_node(graph, host, host in inside.values(), places) for host in hosts(graph)]
+    others = [_node(graph, name, False, {}) for name in switches(graph) if name not in inside]
     has_order = follow_an_order(graph)
     links_in_order = in_port_order(graph) if has_order else graph.edges
     links = [
@@ -60,6 +63,8 @@ def rows_of(graph: nx.Graph[str]) -> NetworkRows:
         about["shape"] = "x".join(map(str, graph.graph["shape"]))
     if "machine" in graph.graph:
         about["machine"] = "x".join(map(str, graph.graph["machine"]))
+    if "grid" in graph.graph and graph.graph["routing"] != "dimension_order":
+        about["grid"] = "x".join(map(str, graph.graph["grid"]))  # a torus is one
     if all("pos" in graph.nodes[name] for name in graph):
         about["layout"] = graph.graph["layout"]
     return NetworkRows((*own, *others), tuple(links), FileRow(0, about))
@@ -71,13 +76,15 @@ def _is_server(graph: nx.Graph[str], host: str) -> bool:
     return bool(graph.graph["servers"] or graph.nodes[switch].get("kind") == SERVER)
 
 
-def _node(graph: nx.Graph[str], name: str, is_server: bool) -> NodeRow:
+def _node(graph: nx.Graph[str], name: str, is_server: bool, places: Mapping[str, int]) -> NodeRow:
+    """Return the row of a node; `places` are those of hosts in a grid, if not their ranks."""
     place = attachment(graph, name) if is_server else name
     data = graph.nodes[place]
     is_host = graph.nodes[name]["role"] is Role.HOST
     values = {"role": SERVER if is_server else HOST if is_host else SWITCH}
     if is_host:
         values["rank"] = name.removeprefix("h")
+        values |= {"in_grid": str(places[name])} if name in places else {}
         own = graph.nodes[name]
         values |= {IPV4: format_ipv4(own[IPV4])} if IPV4 in own else {}
         values |= {MAC: format_mac(own[MAC])} if MAC in own else {}

@@ -150,7 +150,7 @@ class _Words:
                 self.used["role"][role] += 1
         elif "role" in attributes:  # ours, maybe in capitals
             attributes["role"] = attributes["role"].strip().lower()
-        for whole in ("rank", "tier"):
+        for whole in ("rank", "tier", "in_grid"):
             attributes |= _as_whole(attributes, whole)
         if attributes.get("role") == HOST or not is_whole(attributes.get("tier", "")):
             attributes.pop("tier", None)  # a word like `core`, or of hosts, too

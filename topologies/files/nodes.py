@@ -11,6 +11,7 @@ from ringleaf.topologies.files.attributes import (
     ADDRESSES,
     HOST,
     HOSTS,
+    MOST_NODES,
     OF_NODE,
     ROLES,
     SERVER,
@@ -132,8 +133,8 @@ def _read_node(each: NodeRow, role: str, place: str, *, is_strict: bool) -> File
         raise ConfigError(f"{place}: only a host has {min(own)}, got role {role!r}")
     if "tier" in values and role != SWITCH:
         raise ConfigError(f"{place}: only a switch has a tier, got role {role!r}")
-    if "rank" in values and role == SWITCH:
-        raise ConfigError(f"{place}: only a host has a rank, got role {role!r}")
+    if role == SWITCH and (own := values.keys() & {"rank", "in_grid"}):
+        raise ConfigError(f"{place}: only a host has {min(own)}, got role {role!r}")
     return FileNode(
         each.name,
         each.row.line,
@@ -151,6 +152,11 @@ def _read_node(each: NodeRow, role: str, place: str, *, is_strict: bool) -> File
         inner_delay_ps=(
             read_delay(values["inner_delay"], f"{place}: inner_delay")
             if "inner_delay" in values
+            else None
+        ),
+        in_grid=(
+            read_whole(values["in_grid"], f"{place}: in_grid", MOST_NODES - 1)
+            if "in_grid" in values
             else None
         ),
     )
