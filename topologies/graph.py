@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 LOCAL_DELAY_PS = PS_PER_NS
 """Delay of the link between a server and the switch inside it."""
 
+MOST_REGULAR = 16
+"""Servers that a network with a switch for each of their rows may have for its levels to give the
+worst halves, as all halves show. Among 6 x 6 servers, 4 x 4 and two beside them are worse."""
+
 Peers = dict[str, dict[str, int]]
 """Switch -> neighbouring switch -> port that leads there."""
 

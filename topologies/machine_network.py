@@ -58,6 +58,7 @@ class _Builder:
             (inside.gpus, *old.graph["hierarchy"]),
             machine=(inside.gpus, len(self._tiers)),
             uneven=True,
+            irregular=old.graph.get("irregular", False),
             layout=self._places.layout,
             frames=[tuple(map(self._places.moved, ends)) for ends in old.graph["frames"]],
         )

@@ -65,6 +65,30 @@ def test_an_odd_number_of_racks_is_no_regular_network() -> None:
     assert bisection(build("fattree,k=8")).is_exact
 
 
+def test_a_square_of_servers_may_be_a_worse_half_than_half_of_each_row() -> None:
+    """Rows of 4 and of 2 in 6 cut 2 links each, five of them; columns of 5 cut 1, of 4 cut 2."""
+    graph = build("bcube,n=6,k=1", rate_bps=1000)
+    square = [*(6 * row + column for row in range(4) for column in range(4)), 24, 25]
+    assert max_flow_bps(graph, [f"h{server}" for server in square]) == 1000 * (5 * 2 + 2 + 4)
+    assert not bisection(graph).is_exact
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_exact"),
+    [
+        ("bcube,n=4,k=1", True),
+        ("bcube,n=4,k=2", False),
+        ("bcube,n=2,k=4", True),
+        ("hammingmesh,a=2,b=2,x=2,y=2", True),
+        ("hammingmesh,a=1,b=1,x=6,y=4", False),
+        ("leafspine,leaves=2,spines=2,hosts=1,node=4xh100", True),
+        ("debruijn,n=2,k=2,hosts=1,node=2xh100", False),
+    ],
+)
+def test_a_bisection_is_exact_where_no_other_halves_can_be_worse(spec: str, is_exact: bool) -> None:
+    assert bisection(build(spec)).is_exact is is_exact
+
+
 def random_graph(folder: Path, data: st.DataObject) -> nx.Graph[str]:
     """Draw a few switches with hosts, joined by a tree and more; rates differ by direction."""
     rates = st.integers(1, 20).map(lambda gbps: f"rate={gbps}G")

@@ -12,7 +12,15 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from ringleaf.topologies.family import Counts, Family, check_sizes
-from ringleaf.topologies.graph import Link, add_server, add_switch, connect, join_servers, new_graph
+from ringleaf.topologies.graph import (
+    MOST_REGULAR,
+    Link,
+    add_server,
+    add_switch,
+    connect,
+    join_servers,
+    new_graph,
+)
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -36,8 +44,13 @@ def bcube(n: int, k: int, *, link: Link, host_link: Link | None = None) -> nx.Gr
         TopologyError: If n or k is too small.
     """
     name = _checked(n, k)
-    graph = new_graph(name, (n,) * (k + 1), grid=(n,) * (k + 1))
     servers, per_level = n ** (k + 1), n**k
+    graph = new_graph(
+        name,
+        (n,) * (k + 1),
+        grid=(n,) * (k + 1),
+        irregular=n > 2 and servers > MOST_REGULAR,  # with two a hypercube, which a level halves
+    )
     for server in range(servers):
         add_server(graph, server, _address(server, n, k), (server, 1), (0.4, 0))
     for level in range(k + 1):

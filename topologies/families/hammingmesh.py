@@ -16,6 +16,7 @@ from ringleaf.core.units import format_count
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.family import Counts, Family, check_sizes, fill
 from ringleaf.topologies.graph import (
+    MOST_REGULAR,
     Link,
     Point,
     add_server,
@@ -121,7 +122,8 @@ def hamming_mesh(
         TopologyError: If a size is too small, or a row too long for a two-level tree.
     """
     name = _checked(a, b, x, y, radix)
-    graph = new_graph(name, (a, b, x, y), layout="grid", uneven=True)
+    is_irregular = a * b * x * y > MOST_REGULAR
+    graph = new_graph(name, (a, b, x, y), layout="grid", uneven=True, irregular=is_irregular)
     shape = BoardGrid(a, b, x, y)
     if shape.has_rings:
         graph.graph.update(grid=(a * x, b * y), in_grid=shape.in_grid())
