@@ -158,7 +158,22 @@ def test_a_broken_edge_list_is_refused(tmp_path: Path, text: str, message: str) 
         ("n.yaml", f"{INFRA}description: ringleaf a='b\n", "not understood: No closing quotation"),
         ("n.yaml", f"{INFRA}description: ringleaf hierarchy=3\n", "hierarchy: must multiply to 4"),
         ("n.xml", "<system/>", "line 1: must have a <gpu>, or a <pci> of class"),
-        ("n.xml", "<cpu/>", "line 1: must be a <system>, got <cpu>"),
+        (
+            "n.xml",
+            "<cpu/>",
+            "line 1: must be a <system> of NCCL, or a <graphml> or <gexf>, got <cpu>",
+        ),
+        ("n.yaml", "hosts: all\n", "or a network of ASTRA-sim with npus_count, got 'hosts'"),
+        (
+            "n.json",
+            '{"graph": {"nodes": [{"id": "a"}], "edges": []}}',
+            "must have a list 'nodes', got None; write what 'graph' has without 'graph' around it",
+        ),
+        (
+            "n.json",
+            '{"nodes": [{"key": "a"}], "edges": []}',
+            "must have 'id', a text or whole number, got None",
+        ),
         (
             "n.xml",
             f"<system><cpu>{GPU.format(1, '')}{GPU.format(1, '')}</cpu></system>",
@@ -235,6 +250,40 @@ def test_a_compressed_file_is_what_it_holds(
             '<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology/>',
             "a machine of hwloc; NCCL",
         ),
+        ("a.alt", "GRAPH (#nodes #edges):\n9 20 geo:{3,2}\n", "a graph of GT-ITM; write each link"),
+        (
+            "a.yaml",
+            "nodes:\n  - id: n0\n    node_definition: iosv\nlinks: []\n",
+            "lab of Cisco's CML",
+        ),
+        ("a.yml", "topology:\n\n  # x\n  nodes: {a: {}}\n", "a lab of Containerlab; write each"),
+        ("a.yaml", "topology: {nodes: {a: {}}}\n", "a lab of Containerlab; write each link"),
+        (
+            "a.gns3",
+            '{"project_id": "1", "topology": {"links": [], "nodes": []}}',
+            "a project of GNS3; write each link",
+        ),
+        (
+            "a.unl",
+            '<lab name="x">\n<topology><nodes/></topology></lab>',
+            "a lab of EVE-NG; write each",
+        ),
+        ("lab.conf", 'LAB_VERSION=1\n\n# x\nas1-r1[0]="A"\n', "a lab of Kathara; write each link"),
+        ("a.xml", '<mxfile host="a"><diagram/></mxfile>', "a drawing of draw.io; write each link"),
+        ("a.net", "% x\n*Network y\n*Vertices 1\n", "a graph of Pajek; write it as GraphML"),
+        ("a.ned", "network N\n{\n  submodules:\n    a: Node;\n}", r"a network of OMNeT\+\+; write"),
+        (
+            "a.txt",
+            "$ nvidia-smi topo -m\n\tGPU0\tGPU1\nGPU0\t X \tNV18\n",
+            "nvidia-smi topo -m; NCCL",
+        ),
+        ("a.txt", "==== Weight between two GPUs ====\n", "tables of rocm-smi or amd-smi; NCCL"),
+        (
+            "net.py",
+            "import sys\nfrom p4utils.x import NetworkAPI\n",
+            "the topology.json that it saves",
+        ),
+        ("net.py", "import networkx as nx\n", "a script; have it call nx.write_graphml"),
         ("a.xml", '<platform_description version="1"/>', "SimGrid before 3.0; simgrid_update_xml"),
     ],
 )
@@ -248,6 +297,8 @@ def test_files_of_others_are_named_and_what_to_do(
 
 def test_names_of_files_are_matched_in_linear_time() -> None:
     for text in ("#\n" * 100_000, "/**/" * 100_000, "//\n" * 100_000 + "x", "{" * 100_000):
+        assert not looks_like(text)
+    for text in ("\n" * 200_000, "topology:\n" * 50_000, '{"project_id":' * 50_000):
         assert not looks_like(text)
     for text in ("h" * 200_000, "h h-eth1:" * 50_000, '{"devices":[' * 50_000):
         assert not looks_like(text)

@@ -13,12 +13,13 @@ _MANY = (
         r"<graphs\b[^>]*>\s*<graph\b",
         "the rings and trees that NCCL chose; NCCL_TOPO_DUMP_FILE writes the topology",
     ),
+    (r"\A\s*GRAPH \(#nodes\b", f"a graph of GT-ITM; {_BY_HAND}"),
     (r"sndlib\.zib\.de|\A\s*\?SNDlib", "a network of SNDlib; convert it to GraphML"),
     (
         r"(?i)\A(?:\s|//[^\n]*|#[^\n]*|/\*[\s\S]*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[{]*\{",
         "a graph of Graphviz; gv2gml writes it as GML",
     ),
-    (r"(?i)\A\s*\*(?:vertices|network)\b", "a graph of Pajek; write it as GraphML"),
+    (r"(?i)\A(?:\s|%[^\n]*\n)*+\*(?:vertices|network)\b", "a graph of Pajek; write it as GraphML"),
     (r"\A\s*NODES \d+", "a network of REPETITA; convert it to an edge list"),
     (r"\A\s*Topology:? \( ?\d+ Nodes", "a topology of BRITE; convert it to an edge list"),
     (
@@ -50,16 +51,39 @@ _MANY = (
     (rf"{_START}SwitchName=", f"SLURM's topology; {_BY_HAND}"),
     (r"(?m)^(?:vendid|sysimgguid|caguid|switchguid)=0x", f"ibnetdiscover's list; {_BY_HAND}"),
     (r"\A\s*(?:router|node) \d+ (?:router|node) \d+", f"BookSim's anynet; {_BY_HAND}"),
-    (rf"{_START}package [\w.]+;|{_START}import [\w.]+;", f"a network of OMNeT++; {_BY_HAND}"),
+    (
+        rf"{_START}(?:package|import) [\w.]+;|(?m:^[ \t]*submodules[ \t]*:)[^;]*;",
+        f"a network of OMNeT++; {_BY_HAND}",
+    ),
     (r"<!DOCTYPE topology SYSTEM .hwloc", "a machine of hwloc; NCCL_TOPO_DUMP_FILE writes one"),
     (r"<platform_description\b", "a platform of SimGrid before 3.0; simgrid_update_xml renews it"),
     (r'\A\s*\{[^{}\[]*"children"\s*:\s*\[', "NetworkX's tree JSON; write nx.node_link_data"),
-    (r"(?m)^topology:\s*\n\s+(?:nodes|kinds|links|defaults):", "a lab of Containerlab"),
     (
-        r"\A\W*(?:\[4m\s*)?GPU0\s[^\n]*\n\W*GPU0\s+X\s",
+        r"(?m)^topology:(?:\s|#[^\n]*\n)*+\{?\s*(?:nodes|kinds|links|defaults|groups):",
+        f"a lab of Containerlab; {_BY_HAND}",
+    ),
+    (r"(?m)^[ \t]*(?:- )?node_definition: ", f"a lab of Cisco's CML; {_BY_HAND}"),
+    (
+        r'\A\s*\{(?=[\s\S]*"project_id"\s*:)[\s\S]*"topology"\s*:\s*\{',
+        f"a project of GNS3; {_BY_HAND}",
+    ),
+    (r"<lab\b[^>]*>\s*<topology>", f"a lab of EVE-NG; {_BY_HAND}"),
+    (r"(?m)\A(?:\s|#[^\n]*\n|LAB_\w+=[^\n]*\n)*+[\w-]+\[\w+\]=", f"a lab of Kathara; {_BY_HAND}"),
+    (r"<(?:mxfile|mxGraphModel)\b", f"a drawing of draw.io; {_BY_HAND}"),
+    (
+        r"(?m)^[^\w\n]*(?:\[4m\s*)?GPU0\s[^\n]*\n[^\w\n]*GPU0\s+X\s",
         "the table of nvidia-smi topo -m; NCCL_TOPO_DUMP_FILE writes the topology",
     ),
-    (r"(?m)^\s*(?:from|import) mininet\b", "a script of Mininet"),
+    (
+        r"(?:Weight|Hops|Link Type) between two GPUs|(?m:^LINK TYPE TABLE:)",
+        "tables of rocm-smi or amd-smi; NCCL_TOPO_DUMP_FILE writes the topology",
+    ),
+    (
+        r"(?m)^[ \t]*(?:from|import) p4utils\b",
+        "a script of P4-Utils; take the topology.json that it saves",
+    ),
+    (r"(?m)^[ \t]*(?:from|import) mininet\b", f"a script of Mininet; {_BY_HAND}"),
+    (r"(?m)^[ \t]*(?:from|import) networkx\b", "a script; have it call nx.write_graphml"),
     (
         r"\A\s*(?:mininet>[^\n]*\n\s*)?(?:[\w.]{1,40} )?"
         r"[\w.]{1,40}-eth\d{1,5}(?:<->|:)[\w.]{1,40}-eth",

@@ -30,6 +30,8 @@ DEEPEST = 8  # devices within devices
 SCHEMES = ("one2one", "many2many")
 KINDS = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
 DEVICE = "device"
+_OWN = ("infrastructure", "devices", DEVICE, "instances", "connections")
+"""Names of which a file has some, if it is an infrastructure of any version."""
 
 _OF_LINK = ("name", "description", "physical")
 _BANDWIDTHS = {"gigabits_per_second": 1, "gigabytes_per_second": 8}
@@ -109,9 +111,15 @@ def read_infrastructure(data: Any, where: str) -> Infrastructure:
     }
     instances = {_text(each, "name", where): each for each in _list(data, "instances", where)}
     if not instances:
+        names = f"{', '.join(map(repr, data)) or 'nothing':.60}"
+        if data.keys().isdisjoint(_OWN):
+            raise ConfigError(
+                f"{where}: must be an infrastructure with instances, or a network of ASTRA-sim "
+                f"with npus_count, got {names}"
+            )
         raise ConfigError(
-            f"{where}: must have instances, got {', '.join(map(repr, data)) or 'nothing':.60}; "
-            "models before 1.0, whose connections are texts, are not read"
+            f"{where}: must have instances, got {names}; models before 1.0, whose connections "
+            "are texts, are not read"
         )
     for name, each in instances.items():
         place = f"{where} line {each.line}: instance {name!r}"

@@ -64,7 +64,10 @@ def read(text: str, where: str) -> NetworkRows:
     """
     root = read_xml(text, where)
     if root.name != "system":
-        raise ConfigError(f"{where} line {root.line}: must be a <system>, got <{root.name}>")
+        raise ConfigError(
+            f"{where} line {root.line}: must be a <system> of NCCL, or a <graphml> or <gexf>, got "
+            f"<{root.name}>"
+        )
     for parent, gpu in _stray(root):
         raise ConfigError(
             f"{where} line {gpu.line}: <gpu> must be inside its <pci>, got it in <{parent.name}>"

@@ -74,7 +74,8 @@ def _key(items: Sequence[Any], joins: Sequence[Any]) -> str:
     has_numbers = bool(ends) and all(isinstance(each, int) for each in ends)
     if has_numbers and not any(isinstance(each, int) for each in own["id"]):
         return ""
-    return "name" if own["id"] and all(each is None for each in own["id"]) else "id"
+    has_names = any(each is not None for each in own["name"])
+    return "name" if has_names and all(each is None for each in own["id"]) else "id"
 
 
 def _is_true(data: Located, name: str) -> bool:
@@ -117,8 +118,10 @@ def _numbered(item: Any, number: int) -> Any:
 def _list(data: Located, name: str, where: str) -> list[Any]:
     entries = data.get(name)
     if not isinstance(entries, list):
+        inner = (key for key, value in data.items() if isinstance(value, Located) and name in value)
+        remedy = "".join(f"; write what {key!r} has without {key!r} around it" for key in inner)
         raise ConfigError(
-            f"{where} line {data.line}: must have a list {name!r}, got {entries!r:.60}"
+            f"{where} line {data.line}: must have a list {name!r}, got {entries!r:.60}{remedy}"
         )
     return entries
 
@@ -171,7 +174,8 @@ def _lines(items: list[dict[str, str]]) -> str:
 
 
 _MARK = (
-    r'\A\s*\{(?![\s\S]*"elements"\s*:\s*\{)(?=[\s\S]*"nodes"\s*:\s*\[)[\s\S]*"(?:links|edges)"\s*:'
+    r'\A\s*\{(?![\s\S]*"(?:elements"\s*:\s*\{|project_id"))'
+    r'(?=[\s\S]*"nodes"\s*:\s*\[)[\s\S]*"(?:links|edges)"\s*:'
 )
 
 FORMAT = TopologyFormat("node-link JSON, of NetworkX and d3", (".json",), _MARK, read, write)
