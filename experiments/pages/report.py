@@ -17,7 +17,16 @@ from ringleaf.experiments.records import drops, link_use, pauses
 from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.results import Results
 
-_NOT_OPTIONS = ("schema_version", "kind", "started", "git_commit", "machine", "given", "versions")
+_NOT_OPTIONS = (
+    "schema_version",
+    "kind",
+    "started",
+    "git_commit",
+    "machine",
+    "given",
+    "files",
+    "versions",
+)
 
 
 def render(

@@ -21,6 +21,7 @@ from ringleaf.core.disk import write_text
 from ringleaf.core.installed import version_of
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.folder import CONFIG, SUMMARY
+from ringleaf.experiments.records.named_files import digests
 
 SCHEMA_VERSION = 2
 LOG = "log.txt"
@@ -78,14 +79,21 @@ def git_commit(root: Path = HERE) -> str | None:
 
 def write_config(folder: Path, resolved: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Begin a run directory: write the options as given, and as resolved."""
+    given = without_aside(options)
     about: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(),
         "git_commit": git_commit(),
         "machine": {"system": _system(), "processor": platform.machine()},
-        "given": {name: value for name, value in options.items() if name not in ASIDE},
+        "given": given,
+        "files": digests(given),
     }
     write_json(folder / CONFIG, about | dict(resolved))
+
+
+def without_aside(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that results depend on."""
+    return {name: value for name, value in options.items() if name not in ASIDE}
 
 
 def _system() -> str:

@@ -29,16 +29,5 @@ def kept_topology(topo: str, folder: Path) -> Path | None:
     return copy if name not in TOPOLOGIES and copy.is_file() else None
 
 
-def has_changed(topo: str, folder: Path) -> bool:
-    """Return whether a topology's file differs from its copy in a run directory.
-
-    Raises:
-        ConfigError: If the file can't be read.
-    """
-    name, _, _ = topo.partition(",")
-    copy = _copy(name, folder)
-    return is_file(name) and not (copy.is_file() and copy.read_bytes() == read_bytes(name))
-
-
 def _copy(name: str, folder: Path) -> Path:
     return folder / f"{STEM}{Path(without_packing(name)).suffix}"

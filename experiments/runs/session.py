@@ -14,7 +14,12 @@ from ringleaf.core.compiling import working_s
 from ringleaf.core.disk import write_text
 from ringleaf.experiments.estimates.estimate import note_start
 from ringleaf.experiments.records.columns import letters
-from ringleaf.experiments.records.config import ASIDE, versions, write_config, write_log
+from ringleaf.experiments.records.config import (
+    versions,
+    without_aside,
+    write_config,
+    write_log,
+)
 from ringleaf.experiments.records.folder import REPORT, SPEC, RunFolder
 from ringleaf.experiments.records.results import Results, keep_timeline, write_rows
 from ringleaf.experiments.records.table import RunTable
@@ -67,8 +72,7 @@ def _begin(request: RunRequest, experiment: Experiment[Any], folder: RunFolder) 
     keep_topology(request.spec.topo, folder)
     about = {"kind": request.kind.name, "versions": versions()} | experiment.plain()
     folder.keep(partial(write_config, folder.path, about, request.typed))
-    options = {name: value for name, value in request.typed.items() if name not in ASIDE}
-    text = yaml.safe_dump(options, sort_keys=False)
+    text = yaml.safe_dump(without_aside(request.typed), sort_keys=False)
     folder.keep(lambda: write_text(folder.path / SPEC, text))
 
 

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.file_names import in_home
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.figures.sheet import in_column_of
@@ -22,6 +23,7 @@ from ringleaf.experiments.records.config import (
     read_json,
     read_summary,
     versions,
+    without_aside,
     write_json,
 )
 from ringleaf.experiments.records.folder import (
@@ -34,7 +36,7 @@ from ringleaf.experiments.records.folder import (
     check_out,
     check_own,
 )
-from ringleaf.experiments.records.topology_copy import has_changed
+from ringleaf.experiments.records.named_files import digests, words
 from ringleaf.experiments.runs import session
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.progress import Progress, progress
@@ -44,6 +46,7 @@ from ringleaf.experiments.runs.spec_file import Case, swept
 from ringleaf.experiments.runs.sweep_files import columns_of, draw, rows_of, write
 from ringleaf.experiments.runs.workers import ALONE, RunProcesses, run_all
 from ringleaf.experiments.spec.options import folder_name
+from ringleaf.topologies.registry import TOPOLOGIES
 
 ALL = (PLAN, SWEPT_ROWS, REPORT)
 
@@ -190,12 +193,12 @@ def _run_apart(
 
 
 def _finished(cases: Mapping[str, Case]) -> list[str]:
-    """Return the runs that an interrupted sweep has finished with the same options and code.
+    """Return the runs that an interrupted sweep has finished with the same options, files and code.
 
     If all are finished, return none, so that they are run again. Live runs differ each time, but
-    count as well.
+    count as well; runs of objects don't, as the same name may be another one's.
     """
-    commit = git_commit()
+    code = {"git_commit": git_commit(), "versions": versions()}
     finished = []
     for place, case in cases.items():
         folder = Path(case["out"])
@@ -204,13 +207,15 @@ def _finished(cases: Mapping[str, Case]) -> list[str]:
             config = read_json(folder / CONFIG)
         except RingleafError:
             continue
-        is_same = config["given"] == _asked(case) and config["versions"] == versions()
-        is_same = is_same and not has_changed(str(case.get("topo", "")), folder)
-        if summary["complete"] and is_same and config["git_commit"] == commit:
+        given = without_aside(case)
+        asked = code | {"given": given, "files": digests(given)}
+        is_same = all(config.get(name) == value for name, value in asked.items())
+        if summary["complete"] and is_same and not _has_objects(given):
             finished.append(place)
     return [] if len(finished) == len(cases) else finished
 
 
-def _asked(case: Case) -> Case:
-    """Return the options of a run as its `config.json` has them."""
-    return {name: value for name, value in case.items() if name != "out"}
+def _has_objects(options: Case) -> bool:
+    """Return whether options name what Python was given: a graph, a schedule, an algorithm."""
+    added = {*TOPOLOGIES.added, *ALGORITHMS.added}
+    return any(word in added for value in options.values() for word in words(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from fake_network import FakeConnect
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures import sorting
-from ringleaf.experiments.records import config
+from ringleaf.experiments.records import config, named_files
 from ringleaf.experiments.runs import session, sweep
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.runs.spec_file import read_cases, swept
 from ringleaf.experiments.workloads.collective import sparse_figure
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.results import CollectiveResults
+from ringleaf.topologies.registry import TOPOLOGIES
 
 SPECS = Path(__file__).resolve().parents[2] / "experiments" / "specs"
 
@@ -223,6 +225,67 @@ def test_what_other_code_or_options_have_measured_is_not_kept(
     sweep.run(cases, name="x", emit=lambda _: None)
 
     assert runs == ["size=1K", "interrupted", "size=1K", "size=2K"]
+
+
+def change_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_text("h0 s0\nh1 s0\nh2 s0 rate=1G\n")
+
+
+def change_object(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the topology's name be that of an object, which may be another one by now."""
+    monkeypatch.setitem(TOPOLOGIES.added, str(file), TOPOLOGIES["leafspine"])
+
+
+def change_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert file.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        (change_nothing, ["size=2K"]),
+        (change_file, ["size=1K", "size=2K"]),
+        (change_object, ["size=1K", "size=2K"]),
+    ],
+)
+def test_runs_are_kept_while_what_options_name_is_the_same(
+    tmp_path: Path,
+    runs: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path, pytest.MonkeyPatch], None],
+    again: list[str],
+) -> None:
+    file = tmp_path / "net.edges"
+    file.write_text("h0 s0\nh1 s0\nh2 s0\n")
+    case = {"topo": str(file), "algo": "ring", "threads": "1", "out": str(tmp_path / "runs")}
+    cases = [{**case, "size": size} for size in ("1K", "2K")]
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run(cases, name="x", emit=lambda _: None)
+    change(file, monkeypatch)
+
+    sweep.run(cases, name="x", emit=lambda _: None)
+
+    assert runs == ["size=1K", "interrupted", *again]
+
+
+def test_files_are_known_by_what_they_hold_wherever_options_name_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules").mkdir()
+    for name in ("a.csv", "b.csv", "s0.p4", "rules/s0.txt", "gpt.0.et", "gpt.1.et", "tiny.yaml"):
+        (tmp_path / name).write_text("abc")
+    options = {
+        "algo": "ring, a.csv,b.csv",
+        "program": "s0=s0.p4",
+        "control": "rules",
+        "files": "gpt",
+        "jobs": [{"model": "./tiny.yaml", "ranks": 2}],
+        "seed": "1",
+    }
+    abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-4
+    names = ["a.csv", "b.csv", "s0.p4", "rules/s0.txt", "gpt.0.et", "gpt.1.et", "./tiny.yaml"]
+    assert named_files.digests(options) == dict.fromkeys(names, abc)
 
 
 def row(size_bytes: int, **options: str) -> dict[str, object]:
