@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import struct
+import sys
+import time
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +16,7 @@ import pytest
 import yaml
 
 from ringleaf.collectives.collective import Collective
+from ringleaf.core import compiling
 from ringleaf.errors import ConfigError, ScheduleError
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.grade import marks, trial
@@ -249,6 +255,45 @@ def test_a_case_is_ended_when_its_time_is_over() -> None:
 
     assert found.timed_out
     assert found.seconds < 5
+
+
+def test_the_time_of_a_case_stands_still_while_it_compiles() -> None:
+    clock = trial.CaseClock(began_s=100)
+    clock.take(struct.pack("2d", 101, -111))
+    assert clock.seconds(115) == 5
+    clock.take(struct.pack("d", 120))
+    assert clock.seconds(120) == clock.seconds(300) == 10
+    assert clock.seconds(1000) == 300  # of all that it has compiled, ten minutes
+
+    clock.take(struct.pack("d", -1000))
+    assert clock.seconds(1001) == 301
+
+
+@pytest.mark.parametrize(("text", "timed_out"), [("a function", False), ("", True)])
+def test_a_case_that_compiles_for_long_is_not_ended(
+    monkeypatch: pytest.MonkeyPatch, text: str, timed_out: bool
+) -> None:
+    """A process that takes a second, and says that it compiles all the time, or says nothing."""
+    lines = (
+        "import struct, sys, time",
+        "told = open(int(sys.argv[1]), 'wb', buffering=0)",
+        f"told.write(struct.pack('d', {time.monotonic()}) if {text!r} else b'')",
+        "time.sleep(1)",
+        "print('{}')",
+    )
+    monkeypatch.setattr(trial, "_COMMAND", (sys.executable, "-c", "\n".join(lines)))
+    assert trial.attempt({}, 0.5).timed_out == timed_out
+
+
+def test_a_case_tells_when_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    events, told = os.pipe()
+    monkeypatch.setattr(compiling, "show", partial(trial.tell, told))
+    compiling.begin("ringleaf.hosts")
+    compiling.end()
+    began_s, ended_s = struct.unpack("2d", os.read(events, 100))
+    assert 0 < began_s <= -ended_s <= time.monotonic()
+    os.close(events)
+    os.close(told)
 
 
 def test_the_example_gives_points_in_processes_of_their_own(
