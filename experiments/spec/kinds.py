@@ -265,6 +265,8 @@ def _some_time(text: str, where: str) -> int:
 
 
 def _pausing(text: str, where: str) -> Pausing | None:
+    if text.strip().lower() in _NO:  # YAML has False for off
+        return None
     pausing = parse_pausing(text, where)
     if pausing is not None and pausing.xoff_bytes > 1:  # 1:1 pauses after each packet
         room(text.split(":")[0], f"{where}: XOFF")

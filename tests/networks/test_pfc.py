@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -300,6 +301,14 @@ def test_thresholds_are_read_as_they_are_printed() -> None:
     assert parse_pausing("off", "pfc") is None
     for text in ("65536:49152", "65536:49152:1000"):
         assert str(parse_pausing(text, "pfc")) == text
+
+
+@pytest.mark.parametrize("text", ["off", "'off'", "Off", "no", "false"])
+def test_a_spec_turns_it_off_without_quotes(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(f"pfc: [64K:48K, {text}]\n")
+    with_pauses, without = (resolve(case) for case in read_cases(path))
+    assert (with_pauses.pfc, without.pfc) == (Pausing(65536, 49152), None)
 
 
 def test_traces_and_restarts_are_refused(tmp_path: Any) -> None:
