@@ -137,7 +137,7 @@ def as_html(
 
     Args:
         uses: The uses of some rows.
-        titles: What each row is called.
+        titles: What each row is called; all "": there is only one, without a name.
         what: The name of the column of titles.
     """
     if not any(uses.values()):
@@ -146,9 +146,12 @@ def as_html(
     yield "<h2>Links</h2>"
     for title, run_uses in rows:
         if phrase := tell(run_uses):
-            yield f"<p>{escape(title)}: {escape(phrase)}.</p>"
+            sentence = f"{title}: {phrase}" if title else phrase[0].upper() + phrase[1:]
+            yield f"<p>{escape(sentence)}.</p>"
     yield '<div class="scroll tall"><table class="sortable"><thead><tr>'
-    columns = (what, "from", "to", "rate", "bytes sent", "utilisation (%)", "queue (B)", "drops")
+    columns = ["from", "to", "rate", "bytes sent", "utilisation (%)", "queue (B)", "drops"]
+    if any(title for title, _ in rows):
+        columns.insert(0, what)
     yield "".join(f'<th><button type="button">{name}</button></th>' for name in columns)
     yield "</tr></thead><tbody>"
     for title, run_uses in rows:
@@ -168,7 +171,8 @@ def as_html(
 def _as_row(title: str, use: LinkUse) -> str:
     peak = use.peak_queue_bytes
     cells = (
-        (title, title), (use.source, use.source), (use.target, use.target),
+        *(((title, title),) if title else ()),
+        (use.source, use.source), (use.target, use.target),
         (use.rate_bps, format_rate(use.rate_bps)), (use.sent_bytes, f"{use.sent_bytes:,}"),
     )  # fmt: skip
     head = "".join(f'<td data-of="{escape(str(of))}">{escape(text)}</td>' for of, text in cells)

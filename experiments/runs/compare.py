@@ -237,3 +237,4 @@ def _markdown(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |"
         if not number:
             yield f"|{'---|' * len(line)}"
+    yield ""  # or what follows would be a row, too

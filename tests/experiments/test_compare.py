@@ -151,6 +151,7 @@ def test_the_table_has_what_differs(tmp_path: Path) -> None:
         "| algo | size_bytes | before (us) | after (us) | change (%) |  |",
         "|---|---|---|---|---|---|",
         "| ring | 1024 | 1.000 | 1.500 | +50.000 | slower |",
+        "",
         "3 rows: 2 equal, 1 slower",
     ]
 

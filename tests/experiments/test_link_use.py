@@ -110,6 +110,14 @@ def test_the_reports_table_can_be_sorted_and_escapes_names() -> None:
     assert list(as_html({("ring", 1): []}, ["ring"], "algorithm")) == []
 
 
+def test_the_only_row_of_a_report_needs_no_name() -> None:
+    uses = [LinkUse("h0", "s0", 25 * 10**9, 12_345, 12.34, None, 3)]
+    page = "\n".join(as_html({("workload", 0): uses}, [""], "row"))
+    assert "<p>Busiest link: h0 to s0, 12.3 % of the time.</p>" in page
+    assert page.count("<th>") == page.count("<td") == 7
+    assert ">row<" not in page
+
+
 def test_a_run_names_its_bottleneck_in_table_file_and_report(tmp_path: Any) -> None:
     """An incast of two into one: the server's link down is the only one that carries both."""
     out = tmp_path / "run"

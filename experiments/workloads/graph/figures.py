@@ -127,6 +127,7 @@ def draw_spending(results: WorkResults) -> Figure:
     axes.set_xlabel("rank", fontsize=9)
     axes.set_ylabel(f"{results.clock} time (ms)", fontsize=9)
     axes.set_xlim(edges[0], edges[-1])
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(axis="x", visible=False)
     axes.tick_params(labelsize=8)
     columns = sheet.entries([title for _, title, _ in SPENT], inches[0], 3)
