@@ -122,19 +122,14 @@ def disturbances_of(
     changes: list[Disturbance] = []
     restarting = frozenset(switches(graph))
     for fault in faults:
-        links = links_of(graph, fault.place)
-        if fault.kind == SLOW:
-            raise ConfigError(
-                f"faults: a network computes nothing, got {str(fault)!r}; hosts of workloads do "
-                "(ringleaf workload run)"
-            )
-        if fault.kind == RATE:
-            _check_slower(fault, graph, links)
-        for start_ps, end_ps in fault.spans():
-            changes += _steps(fault, links, start_ps, end_ps)
-            if fault.kind == DOWN and fault.place in restarting and end_ps is not None:
-                changes.append(Restart(end_ps, fault.place))
+        _check_possible(fault, graph)
     _check_apart(faults, graph)
+    spans = [(start_ps, end_ps, fault) for fault in faults for start_ps, end_ps in fault.spans()]
+    # What begins first is over first, so that a fault may begin when another one of its link ends.
+    for start_ps, end_ps, fault in sorted(spans, key=lambda each: each[0]):
+        changes += _steps(fault, links_of(graph, fault.place), start_ps, end_ps)
+        if fault.kind == DOWN and fault.place in restarting and end_ps is not None:
+            changes.append(Restart(end_ps, fault.place))
     if reroute_ps is not None:
         _check_routes(graph)
         changes += _reroutes(faults, graph, reroute_ps)
@@ -171,9 +166,14 @@ def check_verified(
             )
 
 
-def _check_slower(fault: NetworkFault, graph: nx.Graph[str], links: Sequence[Direction]) -> None:
-    """Check that links get no faster by a fault: bounds are of the topology's rates."""
-    for ends in links:
+def _check_possible(fault: NetworkFault, graph: nx.Graph[str]) -> None:
+    """Check that a network can have a fault; links get no faster, as bounds are of their rates."""
+    if fault.kind == SLOW:
+        raise ConfigError(
+            f"faults: a network computes nothing, got {str(fault)!r}; hosts of workloads do "
+            "(ringleaf workload run)"
+        )
+    for ends in links_of(graph, fault.place) if fault.kind == RATE else ():
         usual_bps = link(graph, *ends).rate_bps
         if fault.value > usual_bps:
             raise ConfigError(

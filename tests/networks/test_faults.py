@@ -176,6 +176,23 @@ def test_two_faults_are_not_at_one_link_together() -> None:
         disturbances_of(read("s2-s0 loss 1% at 2us, s0 down at 1us for 2us"), graph)
 
 
+@pytest.mark.parametrize("what", [("down", "loss 5%"), ("rate 1G", "rate 2G")])
+def test_a_fault_that_follows_another_at_once_counts_wherever_it_is_listed(
+    what: tuple[str, str],
+) -> None:
+    """The link is itself again at 15 us, and has its next fault from then on."""
+    first, second = f"s0-s2 {what[0]} at 5us for 10us", f"s2-s0 {what[1]} at 15us for 40us"
+    in_order = disturbances_of(read(f"{first}, {second}"), build(CLOS))
+    assert disturbances_of(read(f"{second}, {first}"), build(CLOS)) == in_order
+    assert [each.after_ps // US for each in in_order] == [5, 5, 15, 15, 15, 15, 55, 55]
+    assert [getattr(each, "rate_bps", getattr(each, "loss", 0)) is None for each in in_order] == [
+        *([False] * 2),
+        *([True] * 2),
+        *([False] * 2),
+        *([True] * 2),
+    ]
+
+
 def test_new_routes_are_refused_where_routes_cannot_change() -> None:
     down = read("s0-s1 down")
     with pytest.raises(ConfigError, match=r"reroute: routes by a rule .*got dimension_order of"):
