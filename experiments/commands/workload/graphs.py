@@ -199,8 +199,7 @@ def _few(rows: Rows) -> Rows:
 def _formulas(spec: WorkloadSpec) -> Iterator[str]:
     """Yield a model's traffic by the formulas."""
     sizes, split = spec.model_sizes()
-    whole = traffic.activation_bytes(sizes, split)
-    sent = 8 * whole * (split.tp - 1) // split.tp
+    sent = traffic.tensor_bytes(sizes, split)
     gradient = traffic.dense_gradient_bytes(sizes, split)
     yield (
         f"# {sizes.parameters / 1e9:.2f} billion parameters; TP {split.tp}, CP {split.cp}, "

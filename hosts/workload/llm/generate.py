@@ -203,16 +203,17 @@ class _Rank:
         if task.part is Part.WEIGHT:
             sizes, split = self._sizes, self._split
             time_ps = traffic.ffn_ps(sizes, split) + traffic.attention_ps(sizes, split)
+            self._last = (*self._last, *self._inputs_again(), *self._inputs_again())
             self._compute(f"{name} dW", times * time_ps)
             computed = self._last
         else:
-            self._enter()
-            self._feed(f"{name} ffn", times=times)
-            self._leave()
-            self._enter()
-            self._attention(f"{name} attention", times=times)
-            computed = self._last
-            self._leave()
+            for part, what in ((self._feed, "ffn"), (self._attention, "attention")):
+                self._enter()
+                inputs = self._inputs_again() if task.part is Part.WHOLE else ()
+                part(f"{name} {what}", times=times)
+                self._last += inputs
+                computed = self._last
+                self._leave()
         if task.part is not Part.INPUT and (is_last or self._split.reduces_each):
             self._reduce_gradients(task.stage, layer, computed, is_last=is_last)
 
@@ -221,6 +222,20 @@ class _Rank:
         if self._split.sequence_parallel:
             size = self._activation // self._split.tp
             self._last = self._call(layout.TENSOR, CalledCollective.ALL_GATHER, size, self._last)
+
+    def _inputs_again(self) -> tuple[int, ...]:
+        """Gather the parts of a matrix's inputs once more, for its weights' gradient.
+
+        Ranks keep no more than their parts of it; it comes while gradients of inputs are computed.
+
+        Source:
+            Korthikanti et al., "Reducing activation recomputation in large transformer models",
+            MLSys 2023, section 4.2.2.
+        """
+        if not self._split.sequence_parallel or self._split.tp == 1:
+            return ()
+        size = self._activation // self._split.tp
+        return self._call(layout.TENSOR, CalledCollective.ALL_GATHER, size, self._last)
 
     def _leave(self) -> None:
         """Add up the parts of a result that the ranks of tensor parallelism have."""

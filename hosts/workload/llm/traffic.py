@@ -20,6 +20,15 @@ def activation_bytes(sizes: TransformerSizes, split: Split) -> int:
     return tokens * sizes.hidden * sizes.item_bytes
 
 
+def tensor_bytes(sizes: TransformerSizes, split: Split) -> int:
+    """Return the bytes that a rank sends per layer and micro-batch: 8 b (s/c) h w (t-1)/t.
+
+    With sequence parallelism there are 10, as inputs are gathered again for weights' gradients.
+    """
+    times = 10 if split.sequence_parallel else 8
+    return times * activation_bytes(sizes, split) * (split.tp - 1) // split.tp
+
+
 def boundary_bytes(sizes: TransformerSizes, split: Split) -> int:
     """Return the bytes that a rank sends to the next stage: the activation, or its part of it.
 

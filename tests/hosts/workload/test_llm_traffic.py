@@ -47,13 +47,36 @@ def sent(graph: Graph, rank: int = 0) -> Counter[str]:
 
 
 def test_gpt3_sends_352_3_mb_per_layer_and_micro_batch() -> None:
-    """Hidden 12288, sequences of 2048, TP 8, half precision: 8 b s h w (t - 1) / t."""
+    """Hidden 12288, sequences of 2048, TP 8, half precision: 8 b s h w (t - 1) / t.
+
+    With sequence parallelism 10: Megatron-LM's backward pass of a layer whose weights are cut by
+    columns gathers its inputs again, and there are two in a layer.
+    """
     split = Split(tp=8, layers_per_stage=1)
+    parts = replace(split, sequence_parallel=True)
 
     assert sent(generate("gpt3", GPT3, split)) == {"tp": 352_321_536}
-    assert sent(generate("gpt3", GPT3, replace(split, sequence_parallel=True))) == {
-        "tp": 352_321_536
-    }
+    assert sent(generate("gpt3", GPT3, parts)) == {"tp": 352_321_536 * 10 // 8}
+    assert traffic.tensor_bytes(GPT3, split) == 352_321_536
+    assert traffic.tensor_bytes(GPT3, parts) == 352_321_536 * 10 // 8
+
+
+def test_inputs_that_are_gathered_again_come_while_a_layer_computes() -> None:
+    """Weights' gradients wait for them, and so does the sum of inputs' gradients here."""
+    graph = generate("x", SMALL, Split(tp=2, layers_per_stage=1, sequence_parallel=True))
+
+    backward = [(node.call, node.after) for node in graph.ranks[0].nodes[6:]]
+    gather, scatter = CalledCollective.ALL_GATHER, CalledCollective.REDUCE_SCATTER
+    assert backward == [
+        (gather, (5,)),
+        (gather, (6,)),
+        (None, (6,)),
+        (scatter, (8, 7)),
+        (gather, (9,)),
+        (gather, (10,)),
+        (None, (10,)),
+        (scatter, (12, 11)),
+    ]
 
 
 def test_gpt3_sends_50_3_mb_per_boundary_or_6_3_mb_and_an_all_gather() -> None:
@@ -81,7 +104,8 @@ def test_a_boundary_s_activation_stays_in_parts_with_sequence_parallelism(
 
     assert sent(graph)["pp"] == 2048 * 12288 * 2 // 8
     calls = Counter(node.call for node in graph.ranks[8].nodes)
-    assert calls[CalledCollective.ALL_GATHER] == calls[CalledCollective.REDUCE_SCATTER] == 4
+    assert calls[CalledCollective.ALL_GATHER] == 2 + 4
+    assert calls[CalledCollective.REDUCE_SCATTER] == 4
 
 
 def test_a_sequence_s_blocks_go_round_the_ranks_that_share_it() -> None:
