@@ -18,6 +18,8 @@ from scapy.fields import Field, FieldListField, IEEEFloatField, SignedIntField
 from scapy.layers.inet import UDP
 from scapy.packet import Packet
 
+from ringleaf.hosts.rc.layers import BTH
+from ringleaf.hosts.rc.wire import UDP_PORT
 from ringleaf.ina.registry import layer_modules
 
 _HEX = ("X", "XByte", "XInt", "XLong", "XShort")  # prefixes of the classes of such fields
@@ -66,17 +68,29 @@ def write_dissector() -> str:
     parts = ["-- Made of Ringleaf's layers by `ringleaf dissector`.\n"]
     for header, ports in _headers().items():
         parts += _protocol(header, ports)
+    parts += _roce(_ports_of(BTH) - {UDP_PORT})
     return "\n".join(parts)
 
 
 def _headers() -> dict[type[Packet], list[int]]:
     """Return the systems' headers, with the UDP ports of each."""
     modules = layer_modules()
-    ports_of: dict[type[Packet], set[int]] = {}
-    for fields, layer in UDP.payload_guess:
-        if layer.__module__ in modules and "dport" in fields:
-            ports_of.setdefault(layer, set()).add(fields["dport"])
-    return {layer: sorted(ports) for layer, ports in ports_of.items()}
+    layers = (layer for _, layer in UDP.payload_guess if layer.__module__ in modules)
+    return {layer: sorted(_ports_of(layer)) for layer in dict.fromkeys(layers)}
+
+
+def _ports_of(layer: type[Packet]) -> set[int]:
+    return {
+        fields["dport"] for fields, each in UDP.payload_guess if each is layer and "dport" in fields
+    }
+
+
+def _roce(ports: set[int]) -> Iterator[str]:
+    """Yield the Lua for systems that send RoCEv2 to ports of their own, as NetReduce does."""
+    yield f'local roce = DissectorTable.get("udp.port"):get_dissector({UDP_PORT})'
+    for port in sorted(ports):
+        yield f'DissectorTable.get("udp.port"):add({port}, roce)'
+    yield ""
 
 
 def items_of(layer: type[Packet]) -> tuple[list[LuaField], List | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -88,6 +89,15 @@ DissectorTable.get("udp.port"):add(46848, omnireduce)
 
 def test_a_protocol_by_hand() -> None:
     assert OMNIREDUCE in write_dissector()
+
+
+def test_roce_to_a_systems_own_ports_is_wiresharks_roce() -> None:
+    """NetReduce's packets are those of hosts, at 16 ports."""
+    text = write_dissector()
+
+    assert 'local roce = DissectorTable.get("udp.port"):get_dissector(4791)' in text
+    ports = re.findall(r'^DissectorTable\.get\("udp\.port"\):add\((\d+), roce\)$', text, re.M)
+    assert list(map(int, ports)) == list(range(0xBED0, 0xBEE0))
 
 
 def test_lists_that_may_follow_a_header_are_counted_by_what_is_there() -> None:
