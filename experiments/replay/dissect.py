@@ -52,9 +52,9 @@ def dissect(data: bytes) -> list[FieldView]:
         name = type(layer).__name__
         seen[name] = seen.get(name, 0) + 1
         shown = name if seen[name] == 1 else f"{name}#{seen[name]}"
-        raw = layer.raw_packet_cache or b""
-        fields += _fields(layer, shown, 8 * len(raw), 8 * start)
-        start += len(raw)
+        size = _header_bytes(layer)
+        fields += _fields(layer, shown, 8 * size, 8 * start)
+        start += size
     if start < len(data):  # padding, or bytes that scapy left out
         rest = data[start:]
         fields.append(FieldView("Padding", "load", _hex(rest), 8 * start, 8 * len(data)))
@@ -65,6 +65,22 @@ def _layers(packet: Any) -> Iterator[Any]:
     while packet and type(packet).__name__ not in ("NoPayload", "Padding"):
         yield packet
         packet = packet.payload
+
+
+def _header_bytes(layer: Any) -> int:
+    """Return the bytes of a layer without its payload.
+
+    Scapy keeps them, but for layers that it has changed after reading them, as errors of ICMP,
+    whose extension stands behind the payload.
+    """
+    if layer.raw_packet_cache is not None or not layer.original:
+        return len(layer.raw_packet_cache or b"")
+    rest = layer.original
+    for field in layer.fields_desc:
+        rest, _ = field.getfield(layer, rest)
+    if layer.original.endswith(rest):
+        return len(layer.original) - len(rest)
+    return int(layer.original.index(rest))
 
 
 def _fields(layer: Any, shown: str, size_bits: int, base: int) -> Iterator[FieldView]:

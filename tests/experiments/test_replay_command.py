@@ -135,8 +135,13 @@ def test_missing_and_unexpected_packets_are_told_from_changed_ones(
 def test_a_port_that_should_be_silent(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (trace / "out" / "port2.pcap").unlink()
 
-    assert run(trace)[0] == 1
+    code, lines = run(trace)
+    assert (code, len(lines)) == (1, 1)
     assert "port 2: packet 1 was not expected" in capsys.readouterr().out
+
+    shutil.rmtree(trace / "out")
+    _, lines = run(trace)
+    assert lines[1:] == ["# no port has packets in out/; --update writes what the switch sends now"]
 
 
 def test_order_matters_unless_told_otherwise(trace: Path) -> None:
@@ -389,6 +394,24 @@ def test_windows_and_masks() -> None:
     assert mask(b"\xff" * 15) == b"\xff\0\0" + b"\xff" * 9 + b"\0\0\xff"
     assert mask(b"\xff") == b"\xff"
     assert parse_masks([]) is None
+
+
+IPV4 = bytes.fromhex("4500001c00010000400166dd7f0000017f000001")
+EXTENDED = bytes(128 - 28) + bytes.fromhex("2000deff0008010100001140")  # RFC 4884, an MPLS label
+
+
+@pytest.mark.parametrize("kind", ["0300", "0b00", "0500", "0c00"])
+@pytest.mark.parametrize("rest", [b"", EXTENDED])
+def test_masks_of_what_an_icmp_error_quotes_are_where_it_is(kind: str, rest: bytes) -> None:
+    """RFC 792: 8 bytes of ICMP, then the header that the error is about."""
+    quoted = IPV4 + bytes(8) + rest
+    outer = IPV4[:2] + struct.pack(">H", 28 + len(quoted)) + IPV4[4:]
+    before = bytes(12) + b"\x08\0" + outer + bytes.fromhex(kind) + b"\xff\xff" + bytes(4)
+    mask = parse_masks(["ICMP.chksum", "IPerror.ttl"])
+
+    assert mask is not None
+    masked = mask(before + quoted)
+    assert masked == before[:36] + b"\0\0" + before[38:] + quoted[:8] + b"\0" + quoted[9:]
 
 
 def test_a_file_that_claims_too_much_is_not_read(
