@@ -4,8 +4,9 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
 
 - Node attributes: `role` (Role), `label` (its name in a drawing or file), `pos` (x, y, for
   drawing; `placed` finds places where a file has none), for switches, `tier` (0 next to
-  hosts) and perhaps `kind` (the name of its kind, if `label` does not begin with it), and for
-  hosts of a file that has some, `ipv4` and `mac` (numbers, in place of those of `addresses`).
+  hosts) and perhaps `kind` (the name of its kind, if `label` does not begin with it) and
+  `inside` (true if it is in a server, between its host and all others), and for hosts of a file
+  that has some, `ipv4` and `mac` (numbers, in place of those of `addresses`).
 - Edge attributes: `link` (Link, of both directions) and `ports` (node name -> its port, from 1;
   a host's is 1); if the directions differ, `back` (node name -> Link, by which that node sends).
 - Graph attributes: `name` (a spec that builds it again, with the rates and delays
@@ -140,6 +141,7 @@ def add_server(
     graph.graph["servers"] = True
     host = add_host(graph, rank, (pos[0] + host_offset[0], pos[1] + host_offset[1]))
     switch = add_switch(graph, rank, 0, label, pos)
+    graph.nodes[switch]["inside"] = True
     graph.add_edge(host, switch, ports={host: 1, switch: 1})
     return switch
 
@@ -348,6 +350,15 @@ def attachment(graph: nx.Graph[str], host: str) -> str:
     if len(peers) != 1:
         raise TopologyError(f"{graph.name}: {host} must have one link, got {len(peers)}")
     return peers[0]
+
+
+def is_server(graph: nx.Graph[str], host: str) -> bool:
+    """Return whether a host forwards for others, through a switch of its own.
+
+    Raises:
+        TopologyError: If `host` is not a host with exactly one link.
+    """
+    return bool(graph.nodes[attachment(graph, host)].get("inside", False))
 
 
 def switch_graph(graph: nx.Graph[str]) -> Peers:

@@ -8,7 +8,7 @@ from math import ceil, hypot, sqrt
 
 import networkx as nx
 
-from ringleaf.topologies.graph import Point, attachment, hosts, natural, switches
+from ringleaf.topologies.graph import Point, attachment, hosts, is_server, natural, switches
 
 MOST_BY_FORCES = 300
 """Nodes; forces between more take seconds."""
@@ -73,11 +73,7 @@ def _by_forces(graph: nx.Graph[str]) -> dict[str, Point]:
         Fruchterman and Reingold, "Graph Drawing by Force-directed Placement", Software: Practice
         and Experience 21(11), 1991, as NetworkX has it.
     """
-    inside = {
-        host: attachment(graph, host)
-        for host in hosts(graph)
-        if graph.nodes[attachment(graph, host)].get("kind") == "server"
-    }
+    inside = {host: attachment(graph, host) for host in hosts(graph) if is_server(graph, host)}
     free = graph.subgraph(node for node in graph if node not in inside)
     if len(free) > MOST_BY_FORCES:
         side = ceil(sqrt(len(free)))

@@ -129,7 +129,7 @@ def _names(graph: nx.Graph[str]) -> str:
     names = [
         f"{node} {graph.nodes[node]['label']}"
         for node in (*hosts(graph), *switches(graph))
-        if graph.nodes[node].get("kind") != "server" and graph.nodes[node]["label"] != node
+        if not graph.nodes[node].get("inside", False) and graph.nodes[node]["label"] != node
     ]
     shown = names[:MOST_NAMES]
     more = [f"and {len(names) - len(shown)} more"] if len(names) > len(shown) else []

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 from hypothesis import given
 from topology_specs import ANY_SPEC
 
@@ -30,6 +32,14 @@ hierarchy 2 x 2 (innermost first), diameter 2 links between switches,
 bisection 50 Gbit/s: 25 Gbit/s for each host of a half
 """
     )
+
+
+def test_a_switch_called_server_has_its_name_in_the_file(tmp_path: Path) -> None:
+    nodes = "a role=host\nb role=host\nc role=server\n"
+    (tmp_path / "n.edges").write_text(f"{nodes}a server0\nb server0\nserver0 c\n")
+    text = terminal(build(str(tmp_path / "n.edges")))
+
+    assert "names in the file: h0 a, h1 b, h2 c, s1 server0" in " ".join(text.split())
 
 
 def test_of_a_crowded_row_only_the_ends_are_drawn() -> None:

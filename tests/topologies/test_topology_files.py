@@ -121,6 +121,29 @@ def test_every_format_keeps_each_direction_of_each_link(
     }
 
 
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a role=host\nb role=host\nserver0 role=switch\na server0\nb server0\n",
+        "a role=host\nb role=server kind=gpu\nc role=host\na b\nb s\nc s\n",
+        "a b rate=10G rate_back=20G\na role=server\nb role=server\n",
+    ],
+    ids=["a switch called server", "a server of another kind", "a way back of its own"],
+)
+def test_a_server_is_one_by_its_role_alone(tmp_path: Path, text: str, name: str) -> None:
+    (tmp_path / "first.edges").write_text(text)
+    graph = build(f"{tmp_path / 'first.edges'},host_rate=10G")
+    assert facts(build(str(write(graph, name, tmp_path)))) == facts(graph)
+
+
+def test_an_inner_delay_leaves_the_rates_of_both_directions(tmp_path: Path) -> None:
+    text = "a b rate=10G rate_back=20G\na role=server inner_delay=5ns\nb role=server\n"
+    graph = read(tmp_path, text)
+    assert link(graph, "h0", "s0") == Link(10 * 10**9, 5000)  # what a sends to b
+    assert link(graph, "s0", "h0") == Link(20 * 10**9, 5000)
+
+
 def test_a_direction_of_its_own_leaves_the_other_terms(tmp_path: Path) -> None:
     graph = read(tmp_path, "a s rate=10G delay=2us loss=1% buffer=64KiB rate_back=4G\nb s\n")
     assert link(graph, "h0", "s0") == Link(10 * 10**9, 2_000_000, 0.01, 65536)

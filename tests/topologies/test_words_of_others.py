@@ -115,6 +115,10 @@ def test_delays_by_other_names(values: dict[str, str], about: dict[str, str], ps
         ({"LinkSpeed": "155"}, "LinkSpeed: a number needs a unit"),
         ({"bandwidth": "10", "bandwidth_unit": "furlong"}, "bandwidth: a number needs a unit"),
         ({"bandwidth": "fast"}, "bandwidth: must be a number, with or without a unit, got 'fast'"),
+        (
+            {"delay": "0.001"},
+            "delay: a number needs a unit, got '0.001'; write n.json,delay_unit=",
+        ),
         ({"latency": "3"}, "latency: a number needs a unit, got '3'; write n.json,delay_unit=ms"),
         ({"latency_us": "x"}, "latency_us: must be a number"),
         ({"bandwidth_GB": "12.5"}, "bandwidth_GB: a number needs a unit, got '12.5'"),

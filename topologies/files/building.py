@@ -90,7 +90,7 @@ def _add_nodes(
             name = add_host(graph, rank, NOWHERE)
             switch[each.name] = add_switch(graph, servers, 0, each.label, NOWHERE)
             graph.add_edge(name, switch[each.name], ports={name: 1, switch[each.name]: 1})
-            graph.nodes[switch[each.name]]["kind"] = each.kind or "server"
+            graph.nodes[switch[each.name]].update(kind=each.kind or "server", inside=True)
             servers += 1
         else:
             host[each.name] = name = add_host(graph, rank, NOWHERE)
@@ -135,12 +135,18 @@ def _join(
     edge = graph.edges[host, attachment(graph, host)]
     if server.inner_rate_bps is None and server.inner_delay_ps is None:
         return
-    usual: Link = edge["link"]
-    edge["link"] = Link(
-        usual.rate_bps if server.inner_rate_bps is None else server.inner_rate_bps,
-        usual.delay_ps if server.inner_delay_ps is None else server.inner_delay_ps,
-    )
-    edge.pop("back", None)
+    if server.inner_rate_bps is not None:
+        edge.pop("back", None)
+
+    def own(usual: Link) -> Link:
+        return Link(
+            usual.rate_bps if server.inner_rate_bps is None else server.inner_rate_bps,
+            usual.delay_ps if server.inner_delay_ps is None else server.inner_delay_ps,
+        )
+
+    edge["link"] = own(edge["link"])
+    if "back" in edge:
+        edge["back"] = {node: own(each) for node, each in edge["back"].items()}
 
 
 def _add_tiers(graph: nx.Graph[str], description: Description, switch: dict[str, str]) -> None:

@@ -26,6 +26,7 @@ from ringleaf.topologies.graph import (
     Role,
     attachment,
     hosts,
+    is_server,
     kind,
     link,
     port,
@@ -40,10 +41,10 @@ def rows_of(graph: nx.Graph[str]) -> NetworkRows:
     A server is one node, with the links of the switch inside it. Names are those of the graph;
     labels are those that it gives nodes. Links have ports where these follow from no order.
     """
-    inside = {attachment(graph, host): host for host in hosts(graph) if _is_server(graph, host)}
+    inside = {attachment(graph, host): host for host in hosts(graph) if is_server(graph, host)}
     places = {f"h{rank}": place for place, rank in enumerate(graph.graph.get("in_grid", ()))}
-    own = [_node(graph, host, host in inside.values(), places) for host in hosts(graph)]
-    others = [_node(graph, name, False, {}) for name in switches(graph) if name not in inside]
+    own = [_node(graph, host, places) for host in hosts(graph)]
+    others = [_node(graph, name, places) for name in switches(graph) if name not in inside]
     has_order = follow_an_order(graph)
     links_in_order = in_port_order(graph) if has_order else graph.edges
     links = [
@@ -70,18 +71,13 @@ def rows_of(graph: nx.Graph[str]) -> NetworkRows:
     return NetworkRows((*own, *others), tuple(links), FileRow(0, about))
 
 
-def _is_server(graph: nx.Graph[str], host: str) -> bool:
-    """Return whether a host is the only one of its switch, which is there for it alone."""
-    switch = attachment(graph, host)
-    return bool(graph.graph["servers"] or graph.nodes[switch].get("kind") == SERVER)
-
-
-def _node(graph: nx.Graph[str], name: str, is_server: bool, places: Mapping[str, int]) -> NodeRow:
+def _node(graph: nx.Graph[str], name: str, places: Mapping[str, int]) -> NodeRow:
     """Return the row of a node; `places` are those of hosts in a grid, if not their ranks."""
-    place = attachment(graph, name) if is_server else name
-    data = graph.nodes[place]
     is_host = graph.nodes[name]["role"] is Role.HOST
-    values = {"role": SERVER if is_server else HOST if is_host else SWITCH}
+    forwards = is_host and is_server(graph, name)
+    place = attachment(graph, name) if forwards else name
+    data = graph.nodes[place]
+    values = {"role": SERVER if forwards else HOST if is_host else SWITCH}
     if is_host:
         values["rank"] = name.removeprefix("h")
         values |= {"in_grid": str(places[name])} if name in places else {}
@@ -93,20 +89,21 @@ def _node(graph: nx.Graph[str], name: str, is_server: bool, places: Mapping[str,
     if data["label"] != name:
         values["label"] = data["label"]
     what = kind(graph, place)
-    if (what != SERVER) if is_server else (not is_host and what != kind_of(data["label"])):
+    if (what != SERVER) if forwards else (not is_host and what != kind_of(data["label"])):
         values["kind"] = what
     if "pos" in data:
         values |= {"x": f"{data['pos'][0]:.10g}", "y": f"{data['pos'][1]:.10g}"}
-    return NodeRow(name, FileRow(0, values | (_inner(graph, name, place) if is_server else {})))
+    return NodeRow(name, FileRow(0, values | (_inner(graph, name, place) if forwards else {})))
 
 
 def _inner(graph: nx.Graph[str], host: str, switch: str) -> dict[str, str]:
     """Return the terms of a server's inner link where they are not the usual ones."""
-    inner = link(graph, host, switch)
+    inner, back = link(graph, host, switch), link(graph, switch, host)
     peers = [peer for peer in graph.adj[switch] if peer != host]
-    usual_bps = sum(link(graph, switch, peer).rate_bps for peer in peers)
+    out_bps = sum(link(graph, switch, peer).rate_bps for peer in peers)
+    in_bps = sum(link(graph, peer, switch).rate_bps for peer in peers)
     values = {}
-    if inner.rate_bps != usual_bps:
+    if (inner.rate_bps, back.rate_bps) != (out_bps, in_bps):
         values["inner_rate"] = exact_rate(inner.rate_bps)
     if inner.delay_ps != LOCAL_DELAY_PS:
         values["inner_delay"] = exact_time(inner.delay_ps)

@@ -178,8 +178,7 @@ class _Words:
         ):
             for mine in (what, f"{what}_back"):
                 number = attributes.get(mine, "")
-                is_open = what == "rate" or self._unit_of(what, values)
-                if is_word(number) or (NUMBER.fullmatch(number) and is_open):
+                if is_word(number) or NUMBER.fullmatch(number):
                     attributes[mine] = read(mine, values, place) or number
                     known |= {each for each in values if _is_unit_of(each, mine)}
             if what in attributes:
