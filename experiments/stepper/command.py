@@ -64,9 +64,12 @@ def step_command(
         for line in lines(story):
             say(line)
     if on_screen:
-        from ringleaf.experiments.stepper.terminal import Stepper
+        from ringleaf.experiments.stepper.terminal import INTERRUPTED, Stepper
 
-        Stepper(story).run()
+        app = Stepper(story)
+        app.run()
+        if app.return_code == INTERRUPTED:
+            raise KeyboardInterrupt
 
 
 def _write_page(story: Story, path: Path) -> None:

@@ -27,6 +27,7 @@ from ringleaf.experiments.stepper.story import (
 from ringleaf.ina.reading import EntryFact
 from ringleaf.topologies.graph import natural
 
+INTERRUPTED = 130
 PACE_S = 1.2
 FASTEST, SLOWEST = 0.15, 4.8
 COLORS = (
@@ -67,6 +68,7 @@ class Stepper(App[None]):
         Binding("plus,equals_sign", "pace(0.5)", "faster", show=False),
         Binding("minus", "pace(2)", "slower", show=False),
         Binding("q", "quit", "quit", priority=True),
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
     ]
 
     def __init__(self, story: Story) -> None:
@@ -95,12 +97,16 @@ class Stepper(App[None]):
     def on_resize(self) -> None:
         """Draw again in the new size."""
         if self.query("#card"):  # the first time it may not exist yet
-            self._show()
+            self.call_later(self._show)  # the size is known only after this
 
     @property
     def playing(self) -> bool:
         """Return whether frames go on by themselves."""
         return self._player is not None
+
+    def action_interrupt(self) -> None:
+        """End as any command does by Ctrl-C."""
+        self.exit(return_code=INTERRUPTED)
 
     def action_move(self, by: int) -> None:
         """Go on by some frames, or back."""

@@ -70,6 +70,24 @@ def test_keys_walk_through_the_story(ring: Story) -> None:
     drive(ring, act, SMALL)
 
 
+def test_a_terminal_that_grows_shows_more_at_once(ring: Story) -> None:
+    async def act(app: Stepper, pilot: Pilot[None]) -> None:
+        assert "chunk 0" not in text_of(app, "table")
+        await pilot.resize_terminal(*SMALL)
+        await pilot.pause()
+        assert "chunk 0" in text_of(app, "table")
+
+    drive(ring, act, (30, 8))
+
+
+def test_ctrl_c_ends_it_as_any_command(ring: Story) -> None:
+    async def act(app: Stepper, pilot: Pilot[None]) -> None:
+        await pilot.press("ctrl+c")
+        assert app.return_code == 130
+
+    drive(ring, act, SMALL)
+
+
 def test_everything_is_on_a_small_screen(ring: Story) -> None:
     async def act(app: Stepper, pilot: Pilot[None]) -> None:
         await pilot.press(*["right"] * 7)
