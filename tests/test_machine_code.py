@@ -11,14 +11,15 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.soak import damage
-from ringleaf.core import machine_code
+from ringleaf.core import compiling, machine_code
+from ringleaf.core.compiled import Compiled
 from ringleaf.core.private import cache_folder, keep_text
 from ringleaf.core.sealed import read_sealed, write_sealed
 from ringleaf.errors import ConfigError
@@ -329,3 +330,22 @@ def test_outputs_of_the_compiler_that_are_damaged_are_made_again(
     kind(random.Random(1), built.with_name(name))
     assert compile_program(source).read_text() == "json\n"
     assert built.with_name("router.p4info.txtpb").read_text() == "info\n"
+
+
+def test_all_of_compiling_is_told_not_only_what_numba_tells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(compiling, "show", shown.append)
+
+    def compile_object(function: Compiled) -> tuple[str, bytes]:
+        assert shown == ["compiling (once), part 2 of 5: hosts' transport"]
+        raise LookupError
+
+    compiler = SimpleNamespace(compile_object=compile_object, CompileError=LookupError)
+    monkeypatch.setattr(machine_code, "import_module", lambda _: compiler)
+    monkeypatch.setattr(machine_code, "_load", lambda _: False)
+    function = SimpleNamespace(is_settled=False, __module__="ringleaf.hosts.rc.sender")
+    machine_code._make(cast("Compiled", function))
+    assert shown[1:] == [""]
+    assert isinstance(function.error, LookupError)

@@ -100,11 +100,14 @@ def _make(function: Compiled) -> None:
     if function.is_settled or _load(function):
         return
     compiler = import_module(_COMPILER)
+    compiling.begin(function.__module__)
     try:
         name, code = compiler.compile_object(function)
     except compiler.CompileError as error:
         function.error = error
         return
+    finally:
+        compiling.end()  # of what Numba does not tell, too: optimising takes a fifth of the time
     _keep(function, name, code)
     _link(function, name, code)
 
