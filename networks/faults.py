@@ -123,7 +123,7 @@ def disturbances_of(
     restarting = frozenset(switches(graph))
     for fault in faults:
         _check_possible(fault, graph)
-    _check_apart(faults, graph)
+    check_apart(faults, graph)
     spans = [(start_ps, end_ps, fault) for fault in faults for start_ps, end_ps in fault.spans()]
     # What begins first is over first, so that a fault may begin when another one of its link ends.
     for start_ps, end_ps, fault in sorted(spans, key=lambda each: each[0]):
@@ -262,8 +262,16 @@ def _check_routes(graph: nx.Graph[str]) -> None:
         )
 
 
-def _check_apart(faults: Sequence[NetworkFault], graph: nx.Graph[str]) -> None:
-    """Check that no two faults change one property of a link at the same time."""
+def check_apart(faults: Iterable[NetworkFault], graph: nx.Graph[str]) -> None:
+    """Check that no two faults change one property of a link at the same time.
+
+    Args:
+        faults: Faults of links and nodes.
+        graph: The topology.
+
+    Raises:
+        ConfigError: If some do, or a place is none of the topology.
+    """
     taken: dict[tuple[frozenset[str], str], list[tuple[int, int, NetworkFault]]] = {}
     for fault in faults:
         for ends in links_of(graph, fault.place):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Generator, Iterator
 from functools import cached_property
 from typing import Any
 
-from ringleaf.core.units import PS_PER_S, format_count, format_time
+from ringleaf.core.faults import SLOW
+from ringleaf.core.units import PS_PER_S, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs.kind import Experiment
@@ -29,6 +30,7 @@ from ringleaf.hosts.recoveries.common.interface import NoPlanError, regular_plan
 from ringleaf.hosts.recoveries.common.losses import Loss, LossQueue
 from ringleaf.hosts.recoveries.common.registry import RECOVERIES
 from ringleaf.hosts.workload.slowness import slowness_of
+from ringleaf.networks.faults import check_apart
 from ringleaf.topologies.graph import hosts
 
 
@@ -62,14 +64,18 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
         self._per_worker = split.tp * split.cp
         ranks = spec.workers * self._per_worker
         self.hosts = place_ranks(hosts(self.graph), ranks, spec.placement, spec.seed)
-        self._worker_of = {host: rank // self._per_worker for rank, host in enumerate(self.hosts)}
+        self._rank_of = {host: rank for rank, host in enumerate(self.hosts)}
         self._slowness = slowness_of(spec.faults, self.hosts)
-        names = set(hosts(self.graph))
-        for fault in spec.faults:
-            if is_host_loss(fault) and fault.place not in names:
+        self._check_faults()
+
+    def _check_faults(self) -> None:
+        """Check that hosts that are down have workers, and are down once at a time."""
+        check_apart((each for each in self.spec.faults if each.kind != SLOW), self.graph)
+        for fault in self.spec.faults:
+            if is_host_loss(fault) and fault.place not in self._rank_of:
                 raise ConfigError(
-                    f"faults: no such host, got {fault.place!r}; there are "
-                    f"{format_count(len(names), 'host')} of {self.graph.graph['name']}"
+                    f"faults: a host that is down must have a worker, got {str(fault)!r}; like one "
+                    f"of {', '.join(self.hosts[:3])}"
                 )
 
     @property
@@ -155,14 +161,15 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
         for at_ps, host, kind in spec.rates.draw(len(self.hosts), spec.seed, spec.failures_times):
             after_ps = spec.restart_ps if kind.comes_back else spec.repair_ps
             back_ps = None if after_ps is None else at_ps + after_ps
-            yield Loss(at_ps, host // self._per_worker, kind.kind, back_ps)
+            yield Loss(at_ps, host // self._per_worker, kind.kind, back_ps, host)
 
     def _listed(self) -> Iterator[Loss]:
         """Yield the losses that the options list, in the order of time."""
         losses = [
-            Loss(at_ps, self._worker_of[fault.place], fault.place, back_ps)
+            Loss(at_ps, rank // self._per_worker, fault.place, back_ps, rank)
             for fault in self.spec.faults
-            if is_host_loss(fault) and fault.place in self._worker_of
+            if is_host_loss(fault)
+            for rank in (self._rank_of[fault.place],)
             for at_ps, back_ps in fault.spans()
         ]
         yield from sorted(losses, key=lambda loss: (loss.at_ps, loss.worker))

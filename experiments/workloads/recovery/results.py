@@ -15,6 +15,7 @@ from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
 from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.late_faults import tell_late
 from ringleaf.experiments.records.results import Results, as_csv, common, names_of
 from ringleaf.experiments.records.table import rate_line, wrong_line
 from ringleaf.experiments.records.tracks import Bar, Track
@@ -215,6 +216,7 @@ class RecoveryResults(Results):
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table."""
         yield from self.ended
+        yield from tell_late(self.config, {row.recovery: row.time_ps for row in self.rows})
         yield f"an iteration without losses takes {format_time(self.usual_ps)}"
         if self.wrong is None:
             yield "nothing was checked, as messages had sizes only"

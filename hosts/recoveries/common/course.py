@@ -152,6 +152,7 @@ class Course:
         self._pauses, self._traffic, self._paces, self._seed = pauses, traffic, paces, seed
         self._alive = set(range(workers))
         self._back: dict[int, int] = {}  # when lost workers are there again
+        self._down: dict[tuple[int, int], int | None] = {}  # likewise hosts; None: never
         self._lost: set[int] = set()  # since the plan was made; their state is gone
         self._offered = set(self._alive)  # those that the plan was made for
         self._known = paces(0)
@@ -275,17 +276,29 @@ class Course:
         while self._losses.next_ps <= until_ps:
             loss = self._losses.take()
             self._come_back(loss.at_ps)
-            if loss.worker not in self._alive:
+            if not self._fail(loss):
                 continue
-            self._alive.discard(loss.worker)
-            self._lost.add(loss.worker)
-            if loss.back_ps is not None:
-                self._back[loss.worker] = loss.back_ps
             if loss.worker in concerned or loss.worker in self.plan.spans:
                 self._news.append(loss)
             if loss.worker in concerned:
                 return loss.at_ps
         return None
+
+    def _fail(self, loss: Loss) -> bool:
+        """Let a host fail; return whether that is the loss of its worker, which was there."""
+        host, worker = (loss.worker, loss.host), loss.worker
+        until_ps = self._down.get(host, 0)
+        if until_ps is None or until_ps > loss.at_ps:
+            return False  # it is down, and so cannot fail
+        self._down[host] = loss.back_ps
+        is_loss = worker in self._alive
+        self._alive.discard(worker)
+        self._lost.add(worker)
+        back_ps = 0 if is_loss else self._back.pop(worker, None)
+        if back_ps is not None and loss.back_ps is not None:
+            # It comes back when the last of its hosts does.
+            self._back[worker] = max(back_ps, loss.back_ps)
+        return is_loss
 
     def _come_back(self, now_ps: int) -> None:
         for worker in [each for each, at_ps in self._back.items() if at_ps <= now_ps]:

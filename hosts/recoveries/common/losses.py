@@ -17,13 +17,15 @@ class Loss:
         at_ps: When.
         worker: Its number.
         kind: What has failed, for people.
-        back_ps: When it is there again; None: never.
+        back_ps: When what has failed is there again; None: never.
+        host: The number of its host that fails.
     """
 
     at_ps: int
     worker: int
     kind: str = "host"
     back_ps: int | None = None
+    host: int = 0
 
 
 class LossQueue:

@@ -124,6 +124,16 @@ def test_options_of_recoveries_need_one() -> None:
     assert "spares is of trainings that lose hosts, got '1'; give --recovery" in output
 
 
+def test_hosts_of_a_worker_are_down_apart_and_late_losses_are_told(tmp_path: Path) -> None:
+    """Worker 1 has h2 and h3, and is back when both are; too late, as all is over by then."""
+    faults = "h3 down at 2ms for 100us, h2 down at 2050us for 1s, h5 down at 1s"
+    summary, output = run(tmp_path, "--net", "flow", recovery="oobleck", faults=faults)
+
+    [row] = summary["rows"]
+    assert (row["losses"], row["copied_bytes"]) == (1, 0)  # nobody is taken in again
+    assert "# h5 down at 1s: too late for oobleck" in output
+
+
 def test_links_that_lose_packets_are_the_networks(tmp_path: Path) -> None:
     faults = "s0-s8 loss 20% at 1600us for 1ms, h3 down at 9ms"
     summary, _ = run(tmp_path, recovery="recycle", faults=faults, topo="fattree")
@@ -178,7 +188,12 @@ def test_a_straggler_slows_all_but_those_who_send_it_less(tmp_path: Path) -> Non
         ({"least_workers": 3}, "least_workers: must be at most pp, 2, got 3"),
         ({"pcap": "yes"}, "pcap: not with recoveries"),
         ({"net": "mininet"}, "net: can't carry this workload"),
-        ({"faults": "h99 down at 1ms"}, "faults: no such host, got 'h99'"),
+        ({"faults": "h99 down at 1ms"}, "faults: no such node or link, got 'h99'"),
+        (
+            {"hosts": 16, "faults": "h9 down at 1ms"},
+            "faults: a host that is down must have a worker, got 'h9 down at 1ms'; like one of h0",
+        ),
+        ({"faults": "h3 down at 1ms for 5ms, h3 down at 4ms"}, "faults: two must not be at one"),
         ({"recovery": "varuna"}, "recovery: unknown recovery, got 'varuna'; valid: "),
     ],
 )

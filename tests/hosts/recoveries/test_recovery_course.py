@@ -156,6 +156,32 @@ def test_a_worker_that_comes_back_is_taken_in_after_a_checkpoint() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("others", "back_ps"),
+    [
+        ([], 40),
+        ([Loss(6, 0, back_ps=60, host=1)], 60),  # back with the last of its hosts
+        ([Loss(6, 0, back_ps=30, host=1)], 40),
+        ([Loss(6, 0, host=1)], None),  # for good
+        ([Loss(6, 0, back_ps=60, host=0)], 40),  # which is down already, and cannot fail
+        ([Loss(6, 0, host=1), Loss(7, 0, back_ps=60, host=2)], None),
+    ],
+)
+def test_a_worker_comes_back_when_all_of_its_hosts_do(
+    others: list[Loss], back_ps: int | None
+) -> None:
+    """Of four workers one is left, so a pipeline of two has to wait."""
+    gone = [Loss(5, worker) for worker in (1, 2)]
+    done = course("checkpoint", *gone, Loss(5, 0, back_ps=40, host=0), *others)
+
+    if back_ps is None:
+        with pytest.raises(NoPlanError, match="got 1 that are left"):
+            done.run(1)
+        return
+    done.run(1)
+    assert ("wait", 8, back_ps) in phases(done)
+
+
 @pytest.mark.parametrize(("cost_s", "interval_s"), [(60, 1138.4), (10, 464.8)])
 def test_young(cost_s: float, interval_s: float) -> None:
     assert young_s(cost_s, 3 * 3600) == pytest.approx(interval_s, abs=0.05)
