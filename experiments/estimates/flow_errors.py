@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ringleaf.core.faults import DOWN, NetworkFault
+from ringleaf.core.faults import DOWN, RATE, NetworkFault
 from ringleaf.core.units import format_count, format_size
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ SETTINGS = {
     "entries": (),
 }
 """The options that all runs of the table have, by attribute of their spec, if it has it."""
+
+
+FAULT_RATES = 10_000_000_000, 80_000_000_000
+"""The least and the most rate of the table's links that slow down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ def bound_of(
     """
     what = troubled(what, spec.network_faults)
     family, ratio = spec.topo.partition(",")[0], oversubscription(graph)
-    reasons = list(_unlike(spec))
+    reasons = [*_unlike(spec), *_unlike_links(spec.topo), *_unlike_faults(spec, graph)]
     least = bin_of(message_bytes)
     alike = [each for each in read_cells() if (each.what, each.family) == (what, family)]
     cells = [each for each in alike if each.ratio == ratio and each.least_bytes == least]
@@ -183,6 +187,36 @@ def _unlike(spec: NetworkSpec) -> Iterator[str]:
         own = getattr(spec, name, value)
         if own != value:
             yield f"{name.removesuffix('_ps').removesuffix('_bps').removesuffix('_bytes')}={own}"
+
+
+def _unlike_links(topo: str) -> Iterator[str]:
+    """Yield what a family's name says of links and hosts that is not so in the table."""
+    from ringleaf.topologies.registry import TOPOLOGIES, parse
+
+    family, *options = (part.strip() for part in topo.split(","))
+    if family in TOPOLOGIES:
+        links = parse(topo).links
+        for option in options:
+            key = option.partition("=")[0].strip()
+            usual = SETTINGS["rate_bps" if key.endswith("rate") else "delay_ps"]
+            if key not in TOPOLOGIES[family].defaults and links.get(key) != usual:
+                yield option
+
+
+def _unlike_faults(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[str]:
+    """Yield how faults differ from those of the table: one, of a link between two switches."""
+    from ringleaf.networks.faults import links_of
+    from ringleaf.topologies.graph import switches
+
+    faults = spec.network_faults
+    if len(faults) > 1 or any(each.times > 1 for each in faults):
+        yield "several faults"
+    inner = set(switches(graph)) if faults else set()
+    for fault in faults:
+        ends = links_of(graph, fault.place)
+        slows_otherwise = fault.kind == RATE and not FAULT_RATES[0] <= fault.value <= FAULT_RATES[1]
+        if len(ends) != 1 or not inner.issuperset(*ends) or slows_otherwise:
+            yield str(fault)
 
 
 def write_cells(cells: Sequence[ErrorCell], path: Path = PATH) -> None:

@@ -77,6 +77,15 @@ def test_packets_run_beside_it_if_that_is_asked_for(tmp_path: Path) -> None:
         ({"delay": "5us"}, "delay=5000000"),
         ({"routes": "ecmp"}, "routes=ecmp"),
         ({"queue_pairs": "2"}, "queue_pairs=2"),
+        (
+            {"topo": "leafspine,leaves=2,spines=2,hosts=2,rate=1G,host_rate=100G"},
+            "rate=1G; messages of 64 KiB and more, with an oversubscription of 100",
+        ),
+        (
+            {"topo": "leafspine,leaves=2,spines=2,hosts=2,host_delay=1ms,rate=100G"},
+            "host_delay=1ms",
+        ),
+        ({"topo": "leafspine,node=2xh100,leaves=2,spines=2,hosts=1", "hosts": "4"}, "node=2xh100"),
     ],
 )
 def test_what_nobody_has_measured_is_said(

@@ -237,6 +237,27 @@ def test_times_with_faults_have_errors_of_their_own(faults: str, known: str) -> 
     assert outside.startswith(f"swing, {known}")
 
 
+@pytest.mark.parametrize(
+    ("faults", "outside"),
+    [
+        ("s0-s4 rate 10G, s1-s4 rate 80G", "several faults"),
+        ("s0-s4 rate 10G for 1us every 2us times 2", "several faults"),
+        ("s0-s4 rate 1G", "s0-s4 rate 1G at 0"),
+        ("s0-s4 rate 90G", "s0-s4 rate 90G at 0"),
+        ("h0-s0 rate 10G", "h0-s0 rate 10G at 0"),
+        ("s4 down for 1us", "s4 down at 0 for 1us"),
+    ],
+)
+def test_faults_that_nobody_has_measured_are_said(faults: str, outside: str) -> None:
+    """The table has one fault, of one link between switches, at a tenth to 80 % of its rate."""
+    topo = "leafspine,leaves=4,spines=4,hosts=4"
+    spec = resolve({"topo": topo, "faults": faults, "net": "flow"})
+
+    bound = bound_of(spec, build(topo), "ring", 16, 1 << 16)
+
+    assert (bound.percent, bound.outside) == (None, outside)
+
+
 @pytest.mark.parametrize("algo", ["ring", "tree"])
 def test_a_link_that_slows_down_for_good_is_within_its_error(tmp_path: Path, algo: str) -> None:
     """To a tenth of its rate, early in the run: the worst of what is drawn for the table."""
