@@ -70,10 +70,10 @@ class NetworkFault:
         """Return the text that `parse_faults` reads."""
         what = {
             DOWN: "down",
-            LOSS: f"loss {100 * self.value:g}%",
-            CORRUPT: f"corrupt {100 * self.value:g}%",
+            LOSS: f"loss {_share(self.value)}",
+            CORRUPT: f"corrupt {_share(self.value)}",
             RATE: f"rate {exact_rate(int(self.value))}",
-            SLOW: f"slow {self.value:g}",
+            SLOW: f"slow {_exact(self.value)}",
         }[self.kind]
         text = f"{self.place} {what} at {exact_time(self.at_ps) if self.at_ps else 0}"
         if self.lasting_ps is not None:
@@ -153,6 +153,17 @@ def _times(text: str, where: str) -> float:
             "'h3 slow 2 at 1ms'"
         )
     return value
+
+
+def _share(value: float) -> str:
+    """Return the share as people write it, `10%`, or with all digits that it has."""
+    percent = f"{100 * value:g}%"
+    return percent if float(percent[:-1]) / 100 == value else _exact(value)
+
+
+def _exact(value: float) -> str:
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def _or_ever(time_ps: int | None) -> str:

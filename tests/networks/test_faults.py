@@ -7,13 +7,13 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from networkx import has_path, shortest_path
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.compiled import UNCOMPILED
-from ringleaf.core.faults import CORRUPT, DOWN, LOSS, RATE, NetworkFault, parse_faults
+from ringleaf.core.faults import CORRUPT, DOWN, LOSS, RATE, SLOW, NetworkFault, parse_faults
 from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import BackendError, ConfigError, TopologyError
 from ringleaf.networks.faults import (
@@ -63,6 +63,8 @@ def run(on: VirtualNetwork, elements: int = 3000, algo: str = "ring") -> RunResu
 def network_faults(draw: st.DrawFn) -> NetworkFault:
     kind, value = draw(
         st.sampled_from([(DOWN, 0.0), (LOSS, 0.25), (LOSS, 1.0), (CORRUPT, 0.5), (RATE, 10**10)])
+        | st.tuples(st.sampled_from([LOSS, CORRUPT]), st.floats(0, 1))
+        | st.tuples(st.just(SLOW), st.floats(1, 1e6, exclude_min=True))
     )
     fault = NetworkFault(
         draw(st.sampled_from(["s0-s2", "h3", "leaf-1-spine-2"])),
@@ -82,6 +84,7 @@ FAULTS = network_faults()
 
 
 @given(st.lists(FAULTS, max_size=4))
+@example([NetworkFault("h3", SLOW, 1.0000001), NetworkFault("h3", LOSS, 0.123456789)])
 def test_what_a_fault_says_of_itself_is_read_as_the_same(faults: list[NetworkFault]) -> None:
     assert read(", ".join(map(str, faults))) == tuple(faults)
 
