@@ -45,6 +45,9 @@ EARLIER = ".earlier"
 IMPOSSIBLE = (ConfigError, TopologyError, ScheduleError)
 """Errors that say that a run can't be had as it was asked for."""
 
+VAIN = (*IMPOSSIBLE, KeyboardInterrupt)
+"""What ends a run that need not have replaced an earlier one, if it has no results yet."""
+
 LEAST_ROOM_BYTES = 1 << 20
 """Free space below this counts as a full disk: figures take more."""
 
@@ -172,8 +175,8 @@ class RunFolder:
     """A run directory that is being written, and is locked until its context ends.
 
     A full disk does not end the run. If the run is interrupted, a note on the exception says what
-    is kept. If a single run turns out to be impossible before it has a row, the folder is again as
-    it was.
+    is kept. If a single run is interrupted, or turns out to be impossible, before it has any
+    results, the folder is again as it was.
 
     Args:
         path: The folder, made if it is missing; files that an earlier run left are removed.
@@ -181,6 +184,9 @@ class RunFolder:
         names: Files that will be written.
         is_sweep: Whether it is for a sweep.
         keeps: Folders of runs below it that are not removed.
+
+    Attributes:
+        has_results: Whether there are results, though maybe no whole row.
 
     Raises:
         ConfigError: If it can't be written, or holds what is not to be replaced.
@@ -204,6 +210,7 @@ class RunFolder:
         self._names = {FILES}
         self._is_sweep = is_sweep
         self._done = self._of = 0
+        self.has_results = False
         self._is_new = not path.exists()
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -235,7 +242,7 @@ class RunFolder:
         if isinstance(error, KeyboardInterrupt):
             error.add_note(self._kept())
         with suppress(OSError):
-            self._settle(isinstance(error, IMPOSSIBLE) and not self._done)
+            self._settle(isinstance(error, VAIN) and not self.has_results)
         self._lock.release()
         if self._is_new:
             with suppress(OSError):  # it holds something
@@ -257,13 +264,17 @@ class RunFolder:
     def count(self, done: int, of: int) -> None:
         """Note how many rows, or a sweep's runs, are done."""
         self._done, self._of = done, of
+        self.has_results |= bool(done)
 
     def _kept(self) -> str:
         what, then = (
             ("runs", "goes on with the others") if self._is_sweep else ("rows", "starts over")
         )
+        if not self.has_results:
+            was = f" {self.path} is as it was," if listed(self.path / EARLIER) else ""
+            return f"no {what} are done,{was} and the same command starts over"
         if not self._done:
-            return f"no {what} are done, and the same command starts over"
+            return f"results until then are kept in {self.path}, and the same command {then}"
         return (
             f"{self._done} of {self._of} {what} are kept in {self.path}, "
             f"and the same command {then}"

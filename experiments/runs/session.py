@@ -107,6 +107,7 @@ def _measure(
                     folder.keep(partial(write_rows, folder.path, results))
             results.complete = True
         finally:
+            folder.has_results |= results.has_any
             tell()
             folder.keep(partial(write_rows, folder.path, results))
             folder.keep(partial(write_log, folder.path, experiment.log))

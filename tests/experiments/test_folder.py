@@ -206,9 +206,11 @@ def test_a_sweep_keeps_its_own_runs_and_removes_an_earlier_ones(tmp_path: Path) 
     assert left == {FILES, "size=1K/notes.txt", *kept}
 
 
-@pytest.mark.parametrize("error", [ConfigError, TopologyError, ScheduleError])
-def test_a_run_that_is_impossible_leaves_all_as_it_was(tmp_path: Path, error: type) -> None:
-    """Such as one whose network turns out not to carry its algorithm."""
+@pytest.mark.parametrize("error", [ConfigError, TopologyError, ScheduleError, KeyboardInterrupt])
+def test_a_run_that_is_impossible_leaves_all_as_it_was(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    """Such as one whose network turns out not to carry its algorithm, or that is interrupted."""
     place = tmp_path / "run"
 
     def fail(done: int, where: Path) -> None:
@@ -230,6 +232,32 @@ def test_a_run_that_is_impossible_leaves_all_as_it_was(tmp_path: Path, error: ty
     assert {path: path.read_bytes() for path in place.rglob("*.*")} == before
     fail(1, place)
     assert {path.name for path in place.iterdir()} == {"config.json", "mine.txt", "new.csv", FILES}
+
+
+def test_an_interrupted_run_without_a_whole_row_may_have_results(tmp_path: Path) -> None:
+    """A training has one row of its calls, or of each, when all have been made."""
+    written(tmp_path, "ranks.csv", *RUN_NAMES)
+
+    def interrupted() -> None:
+        with RunFolder(tmp_path, print) as out:
+            out.keep(lambda: write_text(tmp_path / "config.json", "new"), "config.json")
+            out.has_results = True
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as ended:
+        interrupted()
+    assert (tmp_path / "config.json").read_text() == "new"
+    kept = f"results until then are kept in {tmp_path}, and the same command starts over"
+    assert ended.value.__notes__ == [kept]
+
+
+def test_an_interrupted_run_says_that_an_earlier_one_is_there_again(tmp_path: Path) -> None:
+    written(tmp_path, *RUN_NAMES)
+    with pytest.raises(KeyboardInterrupt) as ended, RunFolder(tmp_path, print):
+        raise KeyboardInterrupt
+    assert ended.value.__notes__ == [
+        f"no rows are done, {tmp_path} is as it was, and the same command starts over"
+    ]
 
 
 def test_what_a_killed_run_has_put_aside_is_removed_by_the_next(tmp_path: Path) -> None:

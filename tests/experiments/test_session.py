@@ -16,6 +16,7 @@ import torch
 from fake_network import FakeConnect
 
 from ringleaf.errors import ConfigError, TopologyError
+from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs import drawing
 from ringleaf.experiments.workloads.collective import figures
 from ringleaf.experiments.workloads.collective.results import CollectiveResults, bandwidth
@@ -310,6 +311,24 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path: Path) -> None:
     assert [(row.algo, row.size_bytes) for row in kept.rows] == [("ring", 1024)]
     assert not kept.complete
     assert "incomplete" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_an_interrupted_run_keeps_results_that_are_no_whole_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of a training, which is one measurement."""
+    monkeypatch.setattr(RunFolder, "count", lambda *_: None)
+    calls = iter(range(10))
+
+    def interrupt(_: list[torch.Tensor]) -> None:
+        if next(calls) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, connect=FakeConnect(interrupt))
+
+    assert len(running.read_run(tmp_path).rows) == 1
 
 
 def test_different_collectives_are_not_compared(tmp_path: Path) -> None:
