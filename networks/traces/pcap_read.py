@@ -126,12 +126,12 @@ def find_packet(path: Path, number: int) -> bytes:
         end = f"; {packets.end}" if packets.end else ""
         valid = f"packets 0 to {len(packets) - 1}" if len(packets) else "no packet"
         raise ConfigError(f"{path}: has {valid}, got {number}{end}")
-    _check_whole(packets, range(number, number + 1))
+    _check_whole(packets, range(number, number + 1), first=0)
     return packets.packet(number)
 
 
-def _check_whole(packets: PacketFile, numbers: range) -> None:
-    """Check that packets of these numbers are whole, and of Ethernet."""
+def _check_whole(packets: PacketFile, numbers: range, first: int = 1) -> None:
+    """Check that packets of these numbers are whole, and of Ethernet; errors count from `first`."""
     part = slice(numbers.start, numbers.stop)
     for wrong, message in (
         (packets.links != LINKTYPE_ETHERNET, _wrong_link),
@@ -141,7 +141,7 @@ def _check_whole(packets: PacketFile, numbers: range) -> None:
     ):
         if wrong[part].any():
             number = numbers.start + int(np.argmax(wrong[part]))
-            raise ConfigError(f"{packets.path}: packet {number + 1} {message(packets, number)}")
+            raise ConfigError(f"{packets.path}: packet {number + first} {message(packets, number)}")
 
 
 def read_records(path: Path) -> PacketFile:

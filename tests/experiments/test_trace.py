@@ -200,8 +200,8 @@ def test_a_packet_of_a_capture_may_stand_among_others(tmp_path: Path) -> None:
 
     assert read_packet(f"{file}#2") == b"\x03\x04"
     for number, message in (
-        (0, "packet 1 was cut when captured, got 2 of 9 bytes"),
-        (1, "packet 2 must have a byte on the line, got 0"),
+        (0, "packet 0 was cut when captured, got 2 of 9 bytes"),
+        (1, "packet 1 must have a byte on the line, got 0"),
         (3, "has packets 0 to 2, got 3; packet 4 is truncated, got 7 of its header's 16 bytes"),
     ):
         with pytest.raises(ConfigError, match=re.escape(message)):
