@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ringleaf.collectives.collective import Collective, check_ranks
 from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.embedding import GridEmbedding
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Algorithm:
         """Return the schedule for `ranks` ranks; one rank alone has an empty one.
 
         Raises:
-            ScheduleError: If an argument does not fit the algorithm.
+            ScheduleError: If an argument does not fit the algorithm, or it makes another schedule.
         """
         request = Request(
             ranks,
@@ -131,7 +132,14 @@ class Algorithm:
             time_ps,
             network,
         )
-        return self.schedule_for(request)
+        schedule = self.schedule_for(request)
+        if (schedule.ranks, schedule.collective) != (ranks, self.collective):
+            got = f"{schedule.collective.value} of {format_count(schedule.ranks, 'rank')}"
+            raise ScheduleError(
+                f"{self.name}: must make a schedule of what it is asked for, "
+                f"{self.collective.value} of {format_count(ranks, 'rank')}, got {got}"
+            )
+        return schedule
 
     def cost(
         self,

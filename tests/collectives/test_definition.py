@@ -222,3 +222,20 @@ def test_the_same_rows_are_followed_once(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("ringleaf.collectives.definition._KEPT", 1)
     find_faults(ring_allreduce(5), Collective.ALLREDUCE)
     assert find_faults(halving_doubling_allreduce(5), Collective.ALLREDUCE) is not None
+
+
+@pytest.mark.parametrize(
+    ("collective", "ranks", "got"),
+    [
+        (Collective.ALLREDUCE, 2, "got allreduce of 2 ranks"),
+        (Collective.REDUCE, 3, "got reduce of 3 ranks"),
+    ],
+)
+def test_an_algorithm_makes_what_it_is_asked_for(
+    collective: Collective, ranks: int, got: str
+) -> None:
+    """A plug-in that forgets the number of ranks, or says another collective of itself."""
+    wrong = by_hand(collective, Transfer(0, 1, 0, 0, Op.REDUCE), ranks=ranks)
+    algorithm = replace(ALGORITHMS["ring"], name="mine", schedule_for=lambda _: wrong)
+    with pytest.raises(ScheduleError, match=rf"mine: .* allreduce of 3 ranks, {got}"):
+        algorithm.build(3)
