@@ -74,7 +74,7 @@ def run_incast(
     graph = build(f"leafspine,leaves=1,spines=1,hosts={senders + 1},rate={rate},delay={delay}")
     options = NetworkOptions(
         cc=controller,
-        ecn=CONTROLLERS[controller].marking if ecn is None else ecn,
+        ecn=CONTROLLERS[controller].marking_at(parse_rate(rate), mtu) if ecn is None else ecn,
         queue_bytes=QUEUE_BYTES,
         watch_queues=True,
         mtu_bytes=mtu,

@@ -371,7 +371,9 @@ class NetworkSpec(Checked):
         """The switches' marking of packets: as asked for, or as the congestion control needs."""
         if self.marking is not None:
             return self.marking
-        return NEVER if self.cc == FIXED else CONTROLLERS[self.cc].marking
+        if self.cc == FIXED:
+            return NEVER
+        return CONTROLLERS[self.cc].marking_at(self.rate_bps, self.mtu_bytes)
 
     @property
     def shortest_paths(self) -> int | None:

@@ -77,6 +77,7 @@ def nic_controller(name: str, numbers: CardParameters, marking: Marking) -> Cont
         on_ack=on_ack,
         on_timer=on_timer,
         marking=marking,
+        marks_bytes=True,
     )
 
 

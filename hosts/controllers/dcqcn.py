@@ -23,6 +23,7 @@ from ringleaf.hosts.congestion.control import (
     LINE_BPS,
     ONE_GAIN,
     OWN,
+    PACKET_BYTES,
     RATE_BPS,
     RTT_PS,
     TIMER_AT_PS,
@@ -35,7 +36,7 @@ ALPHA = OWN + 2  # in units of 2**-20
 CNP_PS = OWN + 3  # when alpha was last brought up to date
 TIMER_STEPS = OWN + 4  # since the last CNP
 COUNTER_STEPS = OWN + 5
-COUNTED = OWN + 6  # packets of the byte counter's present step
+COUNTED = OWN + 6  # bytes of the byte counter's present step
 
 MARKING = Marking(3, 122, 0.04)
 """The paper's Kmin, Kmax and Pmax, 5 kB, 200 kB and 1 % at 40 Gbit/s with packets of 1 kB.
@@ -48,7 +49,7 @@ GAIN_SHIFT = 8  # g = 1/256
 MOST_DECAYS = 4096  # after which nothing is left of alpha
 STEP_PS = 55 * PS_PER_US
 CNP_GAP_PS = 50 * PS_PER_US
-COUNTER_PACKETS = 2441  # 10 MB of 4 KiB packets
+COUNTER_BYTES = 2441 * 4178  # 10 MB in packets of 4 KiB, on the line
 RECOVERY_STEPS = 5  # F
 ADDITIVE = 1000  # the line's rate over R_AI
 HYPER = 100  # over R_HAI
@@ -136,9 +137,9 @@ def on_ack(arena: Arena, at: int, packets: int, now_ps: int) -> int:
     words = arena.words
     if words[at + RATE_BPS] == 0:
         return 0
-    words[at + COUNTED] += packets
-    if words[at + COUNTED] >= COUNTER_PACKETS:
-        words[at + COUNTED] -= COUNTER_PACKETS
+    words[at + COUNTED] += packets * words[at + PACKET_BYTES]
+    if words[at + COUNTED] >= COUNTER_BYTES:
+        words[at + COUNTED] -= COUNTER_BYTES
         words[at + COUNTER_STEPS] += 1
         raise_rate(words, at, now_ps)
     return 0
@@ -152,5 +153,6 @@ CONTROLLER = Controller(
     on_timer=on_timer,
     cnp_gap_ps=CNP_GAP_PS,
     marking=MARKING,
+    marks_bytes=True,
     has_gain=True,
 )

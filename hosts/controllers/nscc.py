@@ -213,6 +213,7 @@ CONTROLLER = Controller(
     on_ack=on_ack,
     on_loss=on_loss,
     marking=MARKING,
+    marks_bytes=True,
     timed=True,
     counts_cuts=True,
 )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from ringleaf.core.units import is_whole, parse_fraction
 from ringleaf.errors import ConfigError
 
 MOST_PACKETS = (1 << 19) - 1
 """Queue depths have 19 bits in v1model."""
+
+LEAST_CHANCE = 1e-4
+
+USUAL_BPS, USUAL_BYTES = 10**11, 4096
+"""The rate and the packets that numbers of congestion controls are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,7 @@ class Marking:
                 f"ecn: depths must grow from 0 to at most {MOST_PACKETS} packets, "
                 f"got {self.least}:{self.full}"
             )
-        if not 1e-4 <= self.most <= 1:
+        if not LEAST_CHANCE <= self.most <= 1:
             raise ConfigError(f"ecn: the probability must be 0.01% to 100%, got {self.most!r}")
 
     @property
@@ -45,6 +51,16 @@ class Marking:
     def is_random(self) -> bool:
         """Whether chance decides which packets are marked."""
         return self.full > self.least
+
+    def in_proportion(self, rate_bps: float, packet_bytes: int) -> Marking:
+        """Return the same for another line and other packets: as much time, and marks per byte.
+
+        These numbers are for `USUAL_BPS` and packets of `USUAL_BYTES`. A probability of 1 stays.
+        """
+        share = Fraction(rate_bps) / USUAL_BPS * USUAL_BYTES / packet_bytes
+        least, full = (min(round(each * share), MOST_PACKETS) for each in (self.least, self.full))
+        most = self.most if self.most == 1 else self.most * packet_bytes / USUAL_BYTES
+        return Marking(least, max(full, 1), min(max(most, LEAST_CHANCE), 1.0))
 
     @property
     def last_draw(self) -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.core.marking import from_depth
+from ringleaf.core.marking import Marking, from_depth
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.runs.request import resolve as request_of
@@ -68,6 +68,14 @@ def test_every_option_reaches_the_spec() -> None:
     assert spec.inject_bps is None
     assert resolve({"inject": "40G"}).inject_bps == 40 * 10**9
     assert spec.out == Path("here")
+
+
+def test_marks_of_controllers_that_count_bytes_follow_the_rate_and_the_packets() -> None:
+    """By hand: DCQCN's 5 and 200 kB at 40 Gbit/s, with a hundredth of packets of 1 kB."""
+    given = {"rate": "40G", "mtu": "1024", "cc": "dcqcn"}
+    assert resolve(given).ecn == Marking(5, 195, 0.01)
+    assert resolve({**given, "cc": "dctcp"}).ecn == from_depth(24)
+    assert resolve({**given, "ecn": "7"}).ecn == from_depth(7)
 
 
 @pytest.mark.parametrize(

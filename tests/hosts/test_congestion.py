@@ -16,6 +16,7 @@ from ringleaf.hosts.congestion.control import (
     IN_FLIGHT,
     MARKED,
     ONE_GAIN,
+    PACKET_BYTES,
     RATE_BPS,
     TIMER_AT_PS,
     WINDOW,
@@ -138,6 +139,16 @@ def test_dcqcns_byte_counter_steps_every_10_megabytes() -> None:
         assert sender.word(RATE_BPS) == pytest.approx(rate)
 
 
+def test_dcqcns_byte_counter_counts_bytes_of_small_packets() -> None:
+    """Packets of 1 KiB have 1106 bytes on the line, so 10 MB are 9222 of them."""
+    sender = Sender(dcqcn.CONTROLLER, line_bps=40_000_000_000)
+    sender.set(PACKET_BYTES, 1024 + 82)
+    sender.happen("cnp", 0, 0)
+    for count, rate in ((9221, 20e9), (1, 30e9)):
+        sender.happen("ack", count, 0)
+        assert sender.word(RATE_BPS) == pytest.approx(rate)
+
+
 def test_dcqcns_marking_is_the_papers_in_proportion_to_the_line() -> None:
     """Kmin 5 kB, Kmax 200 kB, Pmax 1 % per packet of 1 kB, for 40 Gbit/s (Zhu et al., figure 14).
 
@@ -145,6 +156,13 @@ def test_dcqcns_marking_is_the_papers_in_proportion_to_the_line() -> None:
     times the bytes is marked four times as often.
     """
     assert find_controller("dcqcn").marking == Marking(3, 122, 0.04)
+
+
+def test_a_controllers_marking_is_for_its_lines_and_packets() -> None:
+    """DCTCP's K is a number of packets; DCQCN's are bytes at a rate."""
+    assert find_controller("dcqcn").marking_at(40e9, 1024) == Marking(5, 195, 0.01)
+    for rate_bps, packet_bytes in ((1e11, 4096), (40e9, 1024)):
+        assert find_controller("dctcp").marking_at(rate_bps, packet_bytes) == Marking(24, 24)
 
 
 def test_an_unknown_controller_is_refused() -> None:
