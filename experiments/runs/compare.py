@@ -7,6 +7,7 @@ Virtual time is exact, so two runs of equal code are equal to the picosecond, an
 from __future__ import annotations
 
 import csv
+import io
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.files import separator
+from ringleaf.core.inputs import decode
 from ringleaf.core.units import PS_PER_US, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.config import read_json
@@ -77,8 +80,7 @@ def read(folder: Path) -> MeasuredRows:
             f"compare: no {' or '.join(FILES)} there, got {str(folder)!r}; name a folder that a "
             "run or a sweep has written, or a commit"
         )
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows_in(path)
     if not rows:
         raise ConfigError(f"compare: nothing was measured, got {str(path)!r}; run it again")
     if "order" in rows[0]:  # written before options were renamed
@@ -101,6 +103,24 @@ def read(folder: Path) -> MeasuredRows:
         except (TypeError, ValueError) as error:
             raise ConfigError(f"compare: {path}: {error}; run it again") from error
     return measured
+
+
+def _rows_in(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a file, as runs write it or a spreadsheet has saved it."""
+    try:
+        text = decode(path.read_bytes())
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"compare: {path}: not text in UTF-8: {error}; run it again") from error
+    lines = io.StringIO(text, newline="")
+    rows = list(csv.DictReader(lines, delimiter=separator(text.partition("\n")[0])))
+    for number, row in enumerate(rows, start=1):
+        cells = sum(value is not None for value in row.values())
+        if cells < len(row):
+            raise ConfigError(
+                f"compare: {path}: row {number} must have {format_count(len(row), 'cell')}, got "
+                f"{cells}, as the file was cut; copy or run it again"
+            )
+    return rows
 
 
 def _measure_of(columns: Sequence[str]) -> Measure | None:

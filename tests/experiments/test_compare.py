@@ -192,12 +192,26 @@ def test_a_sweep_has_the_options_that_its_runs_share(tmp_path: Path) -> None:
         ("algo,size_bytes\nring,1\n", "no times in it"),
         ("algo,size_bytes,time_ps,wrong\nring,1,x,0\n", "invalid literal"),
         ("algo,size_bytes,time_ps,wrong\nring,1,5,0\nring,1,5,0\n", "two rows of ring, 1"),
+        ("algo,size_bytes,time_ps,wrong\nring,1,500,0\nring,2,37\n", "row 2 .* 4 cells, got 3, as"),
     ],
 )
 def test_files_that_are_no_results_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "results.csv").write_text(text)
     with pytest.raises(ConfigError, match=message):
         read(tmp_path)
+
+
+def test_a_file_in_no_known_encoding_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_bytes("algo,time_ps\n".encode("utf-16"))
+    with pytest.raises(ConfigError, match="not text in UTF-8"):
+        read(tmp_path)
+
+
+def test_a_spreadsheet_may_have_saved_the_rows(tmp_path: Path) -> None:
+    """Excel writes a mark before UTF-8, semicolons where commas are decimal, and CRLF."""
+    text = "algo;size_bytes;time_ps;wrong\r\nring;1024;1000;0\r\n"
+    (tmp_path / "results.csv").write_bytes(text.encode("utf-8-sig"))
+    assert read(tmp_path).times_ps == {("ring", "1024"): 1000}
 
 
 def test_the_command_compares_a_run_with_itself(tmp_path: Path) -> None:
