@@ -18,7 +18,7 @@ from ringleaf.experiments.records.config import read_given, read_json, read_summ
 from ringleaf.experiments.records.folder import CONFIG, PLAN, REPORT, SPEC
 from ringleaf.experiments.records.results import Results
 from ringleaf.experiments.runs import sweep_files
-from ringleaf.experiments.runs.request import kind_named
+from ringleaf.experiments.runs.request import kind_named, kind_of_run
 
 
 def redraw(folder: Path, perform: Perform = in_turn, *, with_figures: bool = True) -> list[Path]:
@@ -56,7 +56,7 @@ def read_results(folder: Path) -> Results:
         ConfigError: If it is no such directory, or was written in another version's format.
     """
     summary = read_summary(folder)
-    kind = kind_named(summary.get("kind", "collective"))
+    kind = kind_of_run(summary)
     with _reading(folder):
         return kind.read(folder, summary)
 

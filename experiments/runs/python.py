@@ -43,7 +43,7 @@ from ringleaf.experiments.runs import sweep as sweeps
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.drawer import Drawer
 from ringleaf.experiments.runs.machines import DaskScheduler
-from ringleaf.experiments.runs.request import kind_named, resolve
+from ringleaf.experiments.runs.request import kind_of_run, resolve
 from ringleaf.experiments.runs.spec_file import Case, expand, swept
 from ringleaf.experiments.runs.workers import RunProcesses
 from ringleaf.experiments.spec.kinds import DTYPES
@@ -122,7 +122,7 @@ class Result:
         if self.is_sweep:
             return [row for run in self.runs for row in run.rows]
         summary = read_summary(self.folder)
-        return kind_named(summary["kind"]).rows(summary)
+        return kind_of_run(summary).rows(summary)
 
     @property
     def runs(self) -> list[Result]:

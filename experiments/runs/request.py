@@ -93,6 +93,15 @@ def kind_named(name: str) -> WorkloadKind[Any]:
     return kind
 
 
+def kind_of_run(summary: Mapping[str, Any]) -> WorkloadKind[Any]:
+    """Return the kind of a run by its summary; those of 0.1.0 name none that is a collective.
+
+    Raises:
+        ConfigError: If there is no such kind.
+    """
+    return kind_named(summary.get("kind", "collective"))
+
+
 def options_for(options: Mapping[str, Any]) -> dict[str, Option]:
     """Return the options that an experiment of the kind of these may have."""
     return options_of(kind_of(options).spec_for(options))

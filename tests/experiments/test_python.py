@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import doctest
+import json
 import re
 import subprocess
 import sys
@@ -104,6 +105,16 @@ def test_a_schedule_of_ones_own_is_run_and_judged() -> None:
 
     with pytest.raises(ConfigError, match="chain is for 4 ranks and 0 servers, got 3 and 0"):
         ringleaf.run(topo=RACK, algo=chain(4), size="4K")
+
+
+def test_a_folder_of_0_1_0_is_loaded(tmp_path: Path) -> None:
+    """Its summary has no kind, and its rows have fewer columns."""
+    names = "algo size_bytes count dtype redop time_ps algbw_gb_s busbw_gb_s bound_ps bound_percent"
+    more = "floor_ps floor_percent wrong wire_bytes retransmissions drops lost packet_hops events"
+    row = dict.fromkeys(f"{names} {more}".split(), 1) | {"algo": "ring"}
+    summary = {"schema_version": 2, "complete": True, "wrong": 0, "rows": [row]}
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    assert ringleaf.load(tmp_path).fastest().algo == "ring"
 
 
 def test_a_sweep_has_runs_rows_and_a_figure(tmp_path: Path) -> None:
