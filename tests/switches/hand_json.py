@@ -39,6 +39,11 @@ def expression(op: str, left: Json | None, right: Json) -> Json:
     return {"type": "expression", "value": {"op": op, "left": left, "right": right}}
 
 
+def operand(whole: Json) -> Json:
+    """Return an expression as a primitive or the parser takes it, which wraps it once more."""
+    return {"type": "expression", "value": whole}
+
+
 def do(op: str, *parameters: Json) -> Json:
     return {"op": op, "parameters": list(parameters)}
 
@@ -140,6 +145,7 @@ def table_of(data: Json, pipeline: int, name: str, actions: list[int], **members
                 "match_type": "exact",
                 "max_size": 16,
                 "action_ids": actions,
+                "actions": [names[number] for number in actions],  # for BMv2's command line, too
                 "next_tables": {names[number]: after for number in actions},
                 "support_timeout": False,  # for BMv2's command line, too
                 **members,

@@ -22,6 +22,7 @@ from hand_json import (
     field,
     header,
     metadata,
+    operand,
     program,
     standard,
     state,
@@ -453,7 +454,7 @@ def subtract() -> Case:
 @case
 def minus() -> Case:
     """Of one operand: 0 - 1."""
-    return doing(do("modify_field", B, expression("-", None, B)), out="1 AA FF")
+    return doing(do("modify_field", B, operand(expression("-", None, B))), out="1 AA FF")
 
 
 @case
@@ -481,7 +482,7 @@ def length_beyond_an_int() -> Case:
     )
     data["headers"].append({"name": "more", "id": 2, "header_type": "more_t"})
     bits = expression("&", expression("*", expression("-", B, value(1)), value(8)), ONES)
-    extract = do("extract_VL", {"type": "regular", "value": "more"}, bits)
+    extract = do("extract_VL", {"type": "regular", "value": "more"}, operand(bits))
     state(data)["parser_ops"].append(extract)
     return data, "packet 1 AA 00 11 22\nexpect 1 AA 06 11 22\n"
 
@@ -660,8 +661,7 @@ def assigned_validity_does_not_hide_a_header() -> Case:
 @case
 def assigned_validity_is_not_that_of_the_operation() -> Case:
     really = expression("b2d", None, expression("valid", None, header("op")))
-    operand = {"type": "expression", "value": really}
-    steps = do("assign", SHOWN, value(0)), do("assign", B, operand)
+    steps = do("assign", SHOWN, value(0)), do("assign", B, operand(really))
     return doing(*steps, out="1 AA 01")
 
 
@@ -691,8 +691,14 @@ def test_older_form_runs_as_in_bmv2(name: str, tmp_path: Path) -> None:
     assert (outcome.verdict, outcome.reason, outcome.detail) == (StfVerdict.PASSED, "", ())
 
 
+ENDS_BMV2 = {"crc_of_the_map", "reflected_crc_that_does_not_begin_with_ones"}
+"""Cases at whose packet BMv2 crashes: it knows these CRCs when it loads a program, and only then
+(`P4Objects::check_hash`, `NamedCalculation`). With `set_crc16_parameters`, it gives these values.
+"""
+
+
 @pytest.mark.bmv2
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ENDS_BMV2])
 def test_bmv2_runs_it_so(name: str, tmp_path: Path) -> None:
     data, text = CASES[name]()
     stf = tmp_path / "hand.stf"
