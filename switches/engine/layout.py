@@ -31,6 +31,7 @@ STANDARD_FIELDS = 24  # a program's own fields start here
 # Bits of REQUESTS.
 CLONE_BITS = 0xFFFF  # 0: none; else session id + 1
 TWINNED = 1 << 16  # PSA: the clone is in the packet's row; it has its session's class of service
+KEEPS_RID = 1 << 17  # the clone's field list has egress_rid
 RESUBMIT_SHIFT = 48  # 0: no; else the field list to keep
 
 CLASSES = 8  # of service, of a port's queues

@@ -38,6 +38,7 @@ from ringleaf.switches.engine.layout import (
     GROUPS_AT,
     INGRESS_CLONE,
     INSTANCE_TYPE,
+    KEEPS_RID,
     KEPT_RID,
     LOOPED,
     MCAST_GRP,
@@ -58,6 +59,7 @@ CLONE_COLUMNS = 4  # of a clone session: its replicas' offset and count, bytes t
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
 _CLONE_BITS = np.uint64(CLONE_BITS)
+_KEEPS_RID = np.uint64(KEEPS_RID)
 _TWINNED = np.uint64(TWINNED)
 _RESUBMIT_SHIFT = np.uint64(RESUBMIT_SHIFT)
 _NORMAL = np.uint64(NORMAL)
@@ -108,10 +110,8 @@ def send_clone(
     fields = window(arena.fields, fields_of(arena.words, twin), STANDARD_FIELDS)
     keep = np.uint64(words[entry + 2])
     fields[INSTANCE_TYPE] = instance_type
-    twinned = fields[REQUESTS] & _TWINNED != _U0
-    if twinned:
+    if fields[REQUESTS] & _TWINNED != _U0:
         fields[PRIORITY] = np.uint64(words[entry + 3])
-    if twinned or instance_type == _INGRESS_CLONE:  # metadata of others are those of its field list
         fields[EGRESS_RID] = _U0
     # The clone has the session that asked for it in its fields, and must not be cloned by it again.
     fields[REQUESTS] = _U0
@@ -196,6 +196,8 @@ def replicate(arena: Arena, at: int, packet: int, now_ps: int) -> int:
                 twin = arena.words[row_of(arena.words, packet) + TWIN]
             else:
                 twin = copy_packet(arena, packet)
+                if requests & _KEEPS_RID == _U0:
+                    arena.fields[fields_of(arena.words, twin) + EGRESS_RID] = _U0
             count = send_clone(arena, at, twin, session, _INGRESS_CLONE, count)
         field_list = signed(requests >> _RESUBMIT_SHIFT)
         if field_list != 0:

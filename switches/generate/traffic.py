@@ -6,7 +6,7 @@ Source: behavioral-model `targets/simple_switch/primitives.cpp`.
 
 from __future__ import annotations
 
-from ringleaf.switches.engine.layout import DROP_PORT, REQUESTS
+from ringleaf.switches.engine.layout import DROP_PORT, KEEPS_RID, REQUESTS
 from ringleaf.switches.engine.layout import EGRESS_SPEC as EGRESS_SPEC_SLOT
 from ringleaf.switches.engine.layout import MCAST_GRP as MCAST_GRP_SLOT
 from ringleaf.switches.generate.code import EGRESS, FunctionCode
@@ -23,6 +23,7 @@ from ringleaf.switches.source import STANDARD, Constant, FieldSource, OperationS
 
 EGRESS_SPEC = FieldSource(STANDARD, "egress_spec")
 MCAST_GRP = FieldSource(STANDARD, "mcast_grp")
+RID = FieldSource(STANDARD, "egress_rid")
 
 LONGEST_SESSION = (1 << 15) - 1  # BMv2's MIRROR_SESSION_ID_MASK
 LONGEST_LIST = (1 << 16) - 1
@@ -39,7 +40,10 @@ def clone(code: FunctionCode, primitive: Primitive) -> None:
     session, fields = primitive.parameters
     number = f"({code.expressions.unsigned(session)} & {code.u(LONGEST_SESSION)})"
     # Session 0 is a session, so 0 stands for no clone only with 1 added.
-    code.set(CLONE_SESSION, [f"({number} + {code.u(1)})"])
+    request = f"({number} + {code.u(1)})"
+    if isinstance(fields, Constant) and RID in code.source.field_lists.get(fields.value, ()):
+        request = f"({request} | {code.u(KEEPS_RID)})"
+    code.set(CLONE_SESSION, [request])
     code.assign(CLONE_FIELDS, fields)
 
 

@@ -280,6 +280,27 @@ def instance_in_the_list_of_a_clone_to_a_port() -> Case:
     return data, f"{text}expect 3 AA 13\nexpect 4 AA 13\n"
 
 
+def numbered_clone(*kept: Json) -> Json:
+    """Return a program whose ingress writes `egress_rid`, and clones with a list to keep."""
+    clone = do("clone_ingress_pkt_to_egress", value(5), value(1))
+    data = program(do("assign", RID, value(7)), clone, egress=(do("assign", B, RID),))
+    metadata(data, "intrinsic_metadata", ["mcast_grp", 16], ["egress_rid", 16])
+    data["field_lists"] = [{"id": 1, "name": "kept", "elements": list(kept)}]
+    return data
+
+
+@case
+def instance_that_ingress_writes_and_its_clone_keeps() -> Case:
+    text = "mirroring_add 5 4\npacket 1 AA 00\nexpect 1 AA 07\nexpect 4 AA 07\n"
+    return numbered_clone(RID), text
+
+
+@case
+def instance_that_ingress_writes_and_its_clone_loses() -> Case:
+    text = "mirroring_add 5 4\npacket 1 AA 00\nexpect 1 AA 07\nexpect 4 AA 00\n"
+    return numbered_clone(), text
+
+
 def cloned_first(data: Json, clone: Json) -> None:
     """Let egress clone packets that are not clones yet, before its action."""
     data["actions"].append(action(2, "clone", clone))
