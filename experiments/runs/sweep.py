@@ -7,6 +7,7 @@ interrupted keeps the runs that were finished; several processes or machines may
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
@@ -45,7 +46,7 @@ from ringleaf.experiments.runs.session import Emit
 from ringleaf.experiments.runs.spec_file import Case, swept
 from ringleaf.experiments.runs.sweep_files import columns_of, draw, rows_of, write
 from ringleaf.experiments.runs.workers import ALONE, RunProcesses, run_all
-from ringleaf.experiments.spec.options import folder_name
+from ringleaf.experiments.spec.options import folder_name, with_digest
 from ringleaf.topologies.registry import TOPOLOGIES
 
 ALL = (PLAN, SWEPT_ROWS, REPORT)
@@ -70,7 +71,7 @@ def run(
     out = folder_of(cases, name)
     check_out(out)
     check_own(out, ALL, is_sweep=True)
-    places = [_place(case, names) for case in cases]
+    places = _places(cases, names)
     by_place = {
         place: {**case, "out": str(out / place)} for case, place in zip(cases, places, strict=True)
     }
@@ -135,6 +136,16 @@ def _run(
         for figure in figures:
             emit(f"# figure: {figure}")
     return not any(line["wrong"] for line in lines)
+
+
+def _places(cases: Sequence[Case], names: Sequence[str]) -> list[str]:
+    """Return the folder names of cases: no two of them are the same."""
+    places = [_place(case, names) for case in cases]
+    counts = Counter(places)
+    return [
+        place if counts[place] == 1 else with_digest(place, str(case))
+        for place, case in zip(places, cases, strict=True)
+    ]
 
 
 def _place(case: Case, names: Sequence[str]) -> str:

@@ -46,13 +46,25 @@ def options_of(model: type[NetworkSpec]) -> dict[str, Option]:
 
 def folder_name(text: str) -> str:
     """Return a text as the name of a folder; a long one is cut, and stays apart from others."""
-    name = file_name(text)
-    if len(name) > MOST_LETTERS:
-        name = f"{name[:MOST_LETTERS]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    return name
+    name = _plain(text)
+    return name if len(name) <= MOST_LETTERS and text.isascii() else with_digest(name, text)
 
 
 def file_name(text: str) -> str:
-    """Return a text as the name of a file or folder, which can't be a path elsewhere."""
+    """Return a text as the name of a file or folder, which can't be a path elsewhere.
+
+    Texts of the same length in other scripts than Latin stay apart.
+    """
+    name = _plain(text)
+    return name if text.isascii() else with_digest(name, text)
+
+
+def with_digest(name: str, text: str) -> str:
+    """Return a plain name that is made different from those of other texts."""
+    digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
+    return f"{name[:MOST_LETTERS]}-{digest[:8]}"
+
+
+def _plain(text: str) -> str:
     name = re.sub(r"[^A-Za-z0-9,=.%+_-]", "_", text)
     return name if name.strip(".") else "run"

@@ -82,3 +82,9 @@ def test_folders_have_plain_names(text: str) -> None:
         assert re.fullmatch(r"[A-Za-z0-9,=.%+_-]{1,160}", name)
         assert name.strip(".")
     assert file_name("fattree,k=4-loss=0.1%") == "fattree,k=4-loss=0.1%"
+
+
+def test_folders_of_names_in_other_scripts_stay_apart() -> None:
+    assert run_name({"topo": "сеть.json"}) != run_name({"topo": "граф.json"})
+    assert file_name("网络") != file_name("拓扑")
+    assert file_name(file_name("网络")) == file_name("网络")

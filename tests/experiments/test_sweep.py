@@ -158,6 +158,15 @@ def test_cases_with_many_jobs_have_folders_of_short_names(tmp_path: Path) -> Non
         assert len(list(csv.DictReader(file))) == 3 * 4
 
 
+def test_no_two_runs_have_one_folder(tmp_path: Path) -> None:
+    """Letters that a folder's name has not are replaced, as in `a/net.json` and `a_net.json`."""
+    files = ("сеть.json", "граф.json", "a/net.json", "a_net.json", "b.json")
+    cases = [{"topo": name, "out": str(tmp_path)} for name in files]
+    places = sweep._places(cases, ["topo"])
+    assert len(set(places)) == len(files)
+    assert places[-1] == "topo=b.json"
+
+
 def test_published_formulas_at_their_corners() -> None:
     dense = Setting(8, 1 << 20, 1.0, 1.0, 10**11, 0)
     gain = ring_ps(dense) / BEST_PS["omnireduce"](dense)
