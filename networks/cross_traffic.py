@@ -1,7 +1,7 @@
 """A capture as cross traffic: which host sends what, when, and to whom.
 
-Hosts stand for the capture's addresses: IP where there is one, also behind VLAN tags, labels of
-MPLS, PPP and PPPoE, else Ethernet. Those are numbered as they appear, and host i stands for all
+Hosts stand for the capture's addresses: IP where there is one, also behind VLAN tags, SNAP, labels
+of MPLS, PPP and PPPoE, else Ethernet. Those are numbered as they appear, and host i stands for all
 whose number is i modulo the hosts; a packet between two that the same host stands for goes to the
 next host. Times, sizes and DSCP are the capture's. Sizes are those on the line, also where only the
 beginning of packets was kept. Packets without an Ethernet header get one. Frames that no line
@@ -47,6 +47,7 @@ _IPV4, _IPV6 = 0x0800, 0x86DD
 _VLAN = (0x8100, 0x88A8, 0x9100)  # IEEE 802.1Q, 802.1ad, and what came before it
 _MPLS = (0x8847, 0x8848)  # RFC 3032; the last label of a packet has a bit set
 _TAG_BYTES, _MOST_TAGS = 4, 4  # a label is as long as a VLAN tag
+_FIRST_ETHER_TYPE, _SNAP, _SNAP_BYTES = 0x600, b"\xaa\xaa\x03\0\0\0", 8  # IEEE 802.3; RFC 1042
 _PPPOE, _PPPOE_BYTES = 0x8864, 8  # RFC 2516, with the two bytes of PPP's protocol
 _PPP_TYPES = {0x0021: _IPV4, 0x0057: _IPV6}
 _HDLC = 0xFF03  # RFC 1662, section 3.1: address and control, before PPP's protocol
@@ -175,7 +176,7 @@ def _network_layer(
 ) -> tuple[Numbers, Numbers]:
     """Return the place of each packet's network layer, and its EtherType.
 
-    It may be behind VLAN tags, PPPoE or labels of MPLS. Where nothing names an EtherType, the
+    It may be behind VLAN tags, SNAP, PPPoE or labels of MPLS. Where nothing names an EtherType, the
     version of IP does.
     """
 
@@ -202,6 +203,10 @@ def _network_layer(
         tagged = np.isin(ether_type, _VLAN) & (lengths >= at + _TAG_BYTES)
         ether_type[tagged] = number(at + 2)[tagged]
         at[tagged] += _TAG_BYTES
+    snap = (ether_type < _FIRST_ETHER_TYPE) & (lengths >= at + _SNAP_BYTES)
+    snap &= (get(at, len(_SNAP)) == np.frombuffer(_SNAP, np.uint8)).all(axis=1)
+    ether_type[snap] = number(at + len(_SNAP))[snap]
+    at[snap] += _SNAP_BYTES
     in_session = (ether_type == _PPPOE) & (lengths >= at + _PPPOE_BYTES)
     protocols = number(at + 6)
     for protocol, its_type in _PPP_TYPES.items():

@@ -201,6 +201,7 @@ def test_what_is_no_capture_is_refused_at_once(
 def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
     """Return the link type and the bytes of a captured Ethernet frame in another form."""
     macs, ether_type, network = inner[:12], inner[12:14], inner[14:]
+    snap = b"\xaa\xaa\x03\0\0\0" + ether_type + network
     forms = {
         "plain": (1, inner),
         "vlan": (1, macs + b"\x81\x00\x00\x07" + inner[12:]),
@@ -212,6 +213,8 @@ def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
             macs + b"\x81\0\0\x07\x88\x47" + b"\0\x01\0\x40\0\x02\x01\x40" + network,
         ),
         "PPPoE": (1, macs + b"\x88\x64\x11\0\0\x01\0\0\0\x21" + network),
+        "SNAP": (1, macs + struct.pack(">H", len(snap)) + snap),
+        "cooked SNAP": (113, bytes(14) + b"\0\4" + snap),
         "PPP": (9, b"\0\x21" + network),
         "PPP of HDLC": (50, b"\xff\x03\0\x21" + network),
         "Cisco's HDLC": (104, b"\x0f\0" + ether_type + network),
@@ -228,7 +231,7 @@ def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
 
 GROWTH = {
     **{"vlan": 4, "qinq": 8, "vlan in vlan": 8, "label": 4, "labels and a tag": 12, "PPPoE": 8},
-    "PPP of HDLC": 2,
+    **{"PPP of HDLC": 2, "SNAP": 8, "cooked SNAP": 8},
 }
 FORMS = (*GROWTH, "plain", "PPP", "Cisco's HDLC", "raw", "raw of BSD", "IPv4", "loopback",
          "OpenBSD", "cooked", "cooked v2")  # fmt: skip
@@ -306,8 +309,8 @@ def test_a_mirrored_trunk_has_the_hosts_of_its_ip_addresses(tmp_path: Path) -> N
     assert rows[:, b.SIZE_BYTES].tolist() == [446, 446, 446]
 
 
-@pytest.mark.parametrize("form", ["PPP", "PPP of HDLC"])
-def test_addresses_behind_ppp(form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["PPP", "PPP of HDLC", "SNAP"])
+def test_addresses_behind_ppp_and_snap(form: str, tmp_path: Path) -> None:
     talk = [bytes(frame(f"192.0.2.{i}", "192.0.2.9", 100, 1)) for i in (1, 2)]
     with PcapWriter(str(tmp_path / "in.pcap"), linktype=lay_out(talk[0], form)[0]) as writer:
         for each in talk:
