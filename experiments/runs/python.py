@@ -214,7 +214,7 @@ def run(
     | Schedule
     | Iterable[str | Path | Algorithm | Schedule]
     | None = None,
-    tensors: Sequence[torch.Tensor | Array] | None = None,
+    tensors: Iterable[torch.Tensor | Array] | None = None,
     out: str | Path | None = None,
     show: bool = False,
     **options: Any,
@@ -244,6 +244,7 @@ def run(
             f"{format_count(len(others) + 1, 'combination')}; ringleaf.sweep does them all"
         )
     if tensors is not None:
+        tensors = list(tensors)  # a generator yields them once
         case |= _shape(tensors, case)
     own, case["out"] = _folder(out)
     emit = _say if show else _ignore

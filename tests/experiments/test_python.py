@@ -80,7 +80,9 @@ def test_tensors_of_ones_own_are_summed_and_left_alone() -> None:
     given = [torch.arange(1000, dtype=torch.int32) * rank for rank in (1, 2, 3)]
     before = [tensor.clone() for tensor in given]
 
-    result = ringleaf.run(topo=RACK, algo=["ring", "switchml"], tensors=given, loss="1%")
+    result = ringleaf.run(
+        topo=RACK, algo=["ring", "switchml"], tensors=(each for each in given), loss="1%"
+    )
 
     assert set(result.tensors) == {("ring", 4000), ("switchml", 4000)}
     for tensors in result.tensors.values():
