@@ -139,6 +139,15 @@ def read_summary(folder: Path) -> dict[str, Any]:
     return read_json(folder / SUMMARY)
 
 
+def done_places(plan: Mapping[str, Any]) -> list[str]:
+    """Return the folders of the runs that a sweep has done, by its plan, in order.
+
+    Others may hold runs of an earlier sweep until they are replaced. Plans of 0.2.0 name all.
+    """
+    done = set(plan.get("done", plan["runs"]))
+    return [place for place in plan["runs"] if place in done]
+
+
 def read_given(folder: Path) -> dict[str, Any]:
     """Return the options that a run was given, as typed; raises as `read_json` does."""
     options: dict[str, Any] = read_json(folder / CONFIG)["given"]

@@ -19,8 +19,8 @@ from ringleaf.core.files import separator
 from ringleaf.core.inputs import decode
 from ringleaf.core.units import PS_PER_US, format_count
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.records.config import read_json
-from ringleaf.experiments.records.folder import ROWS, SWEPT_ROWS
+from ringleaf.experiments.records.config import done_places, read_json
+from ringleaf.experiments.records.folder import CONFIG, PLAN, ROWS, SWEPT_ROWS
 from ringleaf.experiments.runs.kind import Measure
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.spec.renamed import RENAMED
@@ -146,8 +146,8 @@ def options_of(folder: Path) -> dict[str, str]:
 
     A folder without a readable `config.json` has none.
     """
-    plan = _json(folder / "sweep.json").get("runs", ["."])
-    runs = [_options(_json(folder / place / "config.json")) for place in plan]
+    places = done_places({"runs": ["."], **_json(folder / PLAN)})
+    runs = [_options(_json(folder / place / CONFIG)) for place in places]
     first, *others = runs or [{}]
     return {
         name: value

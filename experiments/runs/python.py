@@ -36,7 +36,7 @@ from ringleaf.core.file_names import in_home
 from ringleaf.core.tensors import Array
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.records.config import read_json, read_summary
+from ringleaf.experiments.records.config import done_places, read_json, read_summary
 from ringleaf.experiments.records.folder import PLAN, REPORT, ROWS, SUMMARY, SWEPT_ROWS, folder_of
 from ringleaf.experiments.runs import session
 from ringleaf.experiments.runs import sweep as sweeps
@@ -129,7 +129,7 @@ class Result:
         """The finished runs of a sweep, in its order; for a single run, only itself."""
         if not self.is_sweep:
             return [self]
-        places = read_json(self.folder / PLAN)["runs"]
+        places = done_places(read_json(self.folder / PLAN))
         folders = (self.folder / file_name(place) for place in places)
         return [Result(folder, _own=self._own) for folder in folders if (folder / SUMMARY).exists()]
 

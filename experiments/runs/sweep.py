@@ -110,20 +110,27 @@ def _run(
 ) -> bool:
     out, first = folder.path, next(iter(cases.values()))
     columns = columns_of(first, names)
-    kept = [place for place in cases if place not in requests]
-    plan = {"schema_version": SCHEMA_VERSION, "options": names, "runs": list(cases)}
+    finished = [place for place in cases if place not in requests]
+    plan = {
+        "schema_version": SCHEMA_VERSION,
+        "options": names,
+        "runs": list(cases),
+        "done": finished,
+    }
     write_json(out / PLAN, plan)
-    rows = {place: rows_of(cases[place], columns) if place in kept else [] for place in cases}
-    folder.count(len(kept), len(cases))
+    rows = {place: rows_of(cases[place], columns) if place in finished else [] for place in cases}
+    folder.count(len(finished), len(cases))
     with progress(len(requests)) as shown:
         if crew.is_alone:
             done = _run_here(requests, emit)
         else:
             done = _run_apart({place: cases[place] for place in requests}, emit, crew, shown)
         with closing(done):  # so that its processes end first
-            for count, place in enumerate(done, len(kept) + 1):
+            for place in done:
                 rows[place] = rows_of(cases[place], columns)
-                folder.count(count, len(cases))
+                finished.append(place)
+                folder.count(len(finished), len(cases))
+                write_json(out / PLAN, plan)
                 write(out / SWEPT_ROWS, chain.from_iterable(rows.values()))
     lines = list(chain.from_iterable(rows.values()))
     write(out / SWEPT_ROWS, lines)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ringleaf.core.disk import write_text
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.records.config import read_given, read_json, read_summary
+from ringleaf.experiments.records.config import done_places, read_given, read_json, read_summary
 from ringleaf.experiments.records.folder import PLAN, REPORT, SUMMARY
 from ringleaf.experiments.records.results import as_csv
 from ringleaf.experiments.runs import sweep_report
@@ -94,7 +94,7 @@ def redraw(out: Path) -> list[Path]:
         ConfigError: If there are no such files, or no run is finished.
     """
     plan = read_json(out / PLAN)
-    places = [place for place in plan["runs"] if (out / place / SUMMARY).is_file()]
+    places = [place for place in done_places(plan) if (out / place / SUMMARY).is_file()]
     cases = [read_given(out / place) | {"out": str(out / place)} for place in places]
     lines = list(
         chain.from_iterable(rows_of(case, columns_of(case, plan["options"])) for case in cases)

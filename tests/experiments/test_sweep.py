@@ -11,13 +11,16 @@ import pytest
 import yaml
 from fake_network import FakeConnect
 
+import ringleaf
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.records import config, named_files
 from ringleaf.experiments.runs import session, sweep
+from ringleaf.experiments.runs.compare import options_of
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.runs.spec_file import read_cases, swept
+from ringleaf.experiments.runs.sweep_files import redraw
 from ringleaf.experiments.workloads.collective import sparse_figure
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.results import CollectiveResults
@@ -295,6 +298,27 @@ def test_files_are_known_by_what_they_hold_wherever_options_name_them(
     abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-4
     names = ["a.csv", "b.csv", "s0.p4", "rules/s0.txt", "gpt.0.et", "gpt.1.et", "./tiny.yaml"]
     assert named_files.digests(options) == dict.fromkeys(names, abc)
+
+
+def test_runs_of_an_earlier_sweep_are_not_among_those_of_a_later_one(
+    tmp_path: Path, runs: list[str]
+) -> None:
+    """They stay until they are replaced, for who has typed another option by mistake."""
+    case = {"topo": "leafspine", "hosts": "3", "algo": "ring", "out": str(tmp_path)}
+    cases = [{**case, "size": size} for size in ("1K", "2K")]
+    runs.append("again")
+    sweep.run(cases, name="x", emit=lambda _: None)
+    runs.clear()
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run([{**each, "rate": "25G"} for each in cases], name="x", emit=lambda _: None)
+
+    assert [run.folder.name for run in ringleaf.load(tmp_path).runs] == ["size=1K"]
+    assert options_of(tmp_path)["rate_bps"] == "25000000000"
+    redraw(tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "size=1K" in page
+    assert "size=2K" not in page
+    assert (tmp_path / "size=2K" / "results.csv").exists()
 
 
 def row(size_bytes: int, **options: str) -> dict[str, object]:
