@@ -77,16 +77,16 @@ class CaseClock:
 
 def attempt(options: Mapping[str, str], seconds: float) -> CaseOutcome:
     """Run a case; it is ended, with all processes that it has started, when its time is over."""
-    events, told = os.pipe()
+    events, sink = os.pipe()
     os.set_blocking(events, False)
-    with open(events, "rb", buffering=0) as source, open(told, "wb", buffering=0):
+    with open(events, "rb", buffering=0) as source, open(sink, "wb", buffering=0):
         process = subprocess.Popen(
-            (*_COMMAND, str(told)),
+            (*_COMMAND, str(sink)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            pass_fds=(told,),
+            pass_fds=(sink,),
         )
         clock = CaseClock(time.monotonic())
         try:

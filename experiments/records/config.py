@@ -79,14 +79,14 @@ def git_commit(root: Path = HERE) -> str | None:
 
 def write_config(folder: Path, resolved: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Begin a run directory: write the options as given, and as resolved."""
-    given = without_aside(options)
+    typed = without_aside(options)
     about: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(),
         "git_commit": git_commit(),
         "machine": {"system": _system(), "processor": platform.machine()},
-        "given": given,
-        "files": digests(given),
+        "given": typed,
+        "files": digests(typed),
     }
     write_json(folder / CONFIG, about | dict(resolved))
 

@@ -225,10 +225,10 @@ def _finished(cases: Mapping[str, Case]) -> list[str]:
             config = read_json(folder / CONFIG)
         except RingleafError:
             continue
-        given = without_aside(case)
-        asked = code | {"given": given, "files": digests(given)}
+        typed = without_aside(case)
+        asked = code | {"given": typed, "files": digests(typed)}
         is_same = all(config.get(name) == value for name, value in asked.items())
-        if summary["complete"] and is_same and not _has_objects(given):
+        if summary["complete"] and is_same and not _has_objects(typed):
             finished.append(place)
     return [] if len(finished) == len(cases) else finished
 

@@ -276,8 +276,8 @@ def test_a_case_that_compiles_for_long_is_not_ended(
     """A process that takes a second, and says that it compiles all the time, or says nothing."""
     lines = (
         "import struct, sys, time",
-        "told = open(int(sys.argv[1]), 'wb', buffering=0)",
-        f"told.write(struct.pack('d', {time.monotonic()}) if {text!r} else b'')",
+        "sink = open(int(sys.argv[1]), 'wb', buffering=0)",
+        f"sink.write(struct.pack('d', {time.monotonic()}) if {text!r} else b'')",
         "time.sleep(1)",
         "print('{}')",
     )
@@ -286,14 +286,14 @@ def test_a_case_that_compiles_for_long_is_not_ended(
 
 
 def test_a_case_tells_when_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    events, told = os.pipe()
-    monkeypatch.setattr(compiling, "show", partial(trial.tell, told))
+    events, sink = os.pipe()
+    monkeypatch.setattr(compiling, "show", partial(trial.tell, sink))
     compiling.begin("ringleaf.hosts")
     compiling.end()
     began_s, ended_s = struct.unpack("2d", os.read(events, 100))
     assert 0 < began_s <= -ended_s <= time.monotonic()
     os.close(events)
-    os.close(told)
+    os.close(sink)
 
 
 def test_the_example_gives_points_in_processes_of_their_own(
