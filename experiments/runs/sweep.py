@@ -111,13 +111,7 @@ def _run(
     out, first = folder.path, next(iter(cases.values()))
     columns = columns_of(first, names)
     finished = [place for place in cases if place not in requests]
-    plan = {
-        "schema_version": SCHEMA_VERSION,
-        "options": names,
-        "runs": list(cases),
-        "done": finished,
-    }
-    write_json(out / PLAN, plan)
+    _write_plan(out, names, cases, finished)
     rows = {place: rows_of(cases[place], columns) if place in finished else [] for place in cases}
     folder.count(len(finished), len(cases))
     with progress(len(requests)) as shown:
@@ -130,7 +124,7 @@ def _run(
                 rows[place] = rows_of(cases[place], columns)
                 finished.append(place)
                 folder.count(len(finished), len(cases))
-                write_json(out / PLAN, plan)
+                _write_plan(out, names, cases, finished)
                 write(out / SWEPT_ROWS, chain.from_iterable(rows.values()))
     lines = list(chain.from_iterable(rows.values()))
     write(out / SWEPT_ROWS, lines)
@@ -143,6 +137,15 @@ def _run(
         for figure in figures:
             emit(f"# figure: {figure}")
     return not any(line["wrong"] for line in lines)
+
+
+def _write_plan(
+    out: Path, names: Sequence[str], cases: Mapping[str, Case], finished: Sequence[str]
+) -> None:
+    """Write which runs a sweep has, and which are done, whoever was faster."""
+    done = [place for place in cases if place in finished]
+    plan = {"schema_version": SCHEMA_VERSION, "options": names, "runs": list(cases), "done": done}
+    write_json(out / PLAN, plan)
 
 
 def _places(cases: Sequence[Case], names: Sequence[str]) -> list[str]:
