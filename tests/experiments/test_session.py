@@ -296,8 +296,8 @@ def test_integers_are_checked_exactly(tmp_path: Path) -> None:
     assert [(row.dtype, row.wrong) for row in done.rows] == [("int32", 0), ("int32", 0)]
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_an_interrupted_run_keeps_what_it_has(tmp_path: Path) -> None:
+def interrupt_the_second(folder: Path) -> None:
+    """Run, and press Ctrl-C in the second collective."""
     calls = iter(range(10))
 
     def interrupt(_: list[torch.Tensor]) -> None:
@@ -305,7 +305,12 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, connect=FakeConnect(interrupt))
+        run(folder, connect=FakeConnect(interrupt))
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_an_interrupted_run_keeps_what_it_has(tmp_path: Path) -> None:
+    interrupt_the_second(tmp_path)
 
     kept = running.read_run(tmp_path)
     assert [(row.algo, row.size_bytes) for row in kept.rows] == [("ring", 1024)]
@@ -319,14 +324,7 @@ def test_an_interrupted_run_keeps_results_that_are_no_whole_row(
 ) -> None:
     """As those of a training, which is one measurement."""
     monkeypatch.setattr(RunFolder, "count", lambda *_: None)
-    calls = iter(range(10))
-
-    def interrupt(_: list[torch.Tensor]) -> None:
-        if next(calls) == 1:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, connect=FakeConnect(interrupt))
+    interrupt_the_second(tmp_path)
 
     assert len(running.read_run(tmp_path).rows) == 1
 
