@@ -13,7 +13,7 @@ import numpy as np
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store
-from ringleaf.core.packets import POOL_SIZE, free_packets
+from ringleaf.core.packets import packets_in_use
 
 TIMES = 4
 """How often what one packet becomes may use a way of a link and not be in a circle.
@@ -43,7 +43,7 @@ class Circling:
     def restart(self) -> None:
         """Begin again, as something has got through."""
         self._hops, self._sent = self._count()
-        self._under_way = int(self._store.arena.words[POOL_SIZE]) - free_packets(self._store)
+        self._under_way = packets_in_use(self._store)
 
     @property
     def hops(self) -> int:

@@ -14,7 +14,7 @@ import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
-from ringleaf.core.packets import POOL_SIZE, free_packets
+from ringleaf.core.packets import packets_in_use
 from ringleaf.core.tensors import Array, as_arrays
 from ringleaf.core.units import FOREVER_PS, format_time
 from ringleaf.errors import BackendError, ConfigError
@@ -503,7 +503,7 @@ class VirtualNetwork(HasEndpoints):
                     "drain: nothing may happen any more after a collective, got packets for "
                     f"{format_time(deadline_ps - self.now_ps)}"
                 )
-        return int(self.store.arena.words[POOL_SIZE]) - free_packets(self.store)
+        return packets_in_use(self.store)
 
     def _net(self) -> s.NetworkState:
         return open_network(self.store.arena, self._network)

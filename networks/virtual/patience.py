@@ -37,7 +37,7 @@ By timers, which double, those of 512 slots take longer than the time that makes
 """
 
 _CIRCLES = 512
-"""The part of the time that makes a stall in which hosts have sent in vain if packets circle."""
+"""Packets that circle end a run after one in so many of the time that makes a stall."""
 
 _LOOKS = 1024
 """How often in its time without progress a group is looked at."""

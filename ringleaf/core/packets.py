@@ -304,6 +304,11 @@ def free_packets(store: Store) -> int:
     return sum(int(arena.own[POOL_FREE]) for arena in store.arenas)
 
 
+def packets_in_use(store: Store) -> int:
+    """Return the number of packets that are under way, or lost to the pool."""
+    return int(store.arena.words[POOL_SIZE]) - free_packets(store)
+
+
 def free_vectors(store: Store) -> int:
     """Return the number of header vectors that are free."""
     return sum(int(arena.own[PHVS_FREE]) for arena in store.arenas)

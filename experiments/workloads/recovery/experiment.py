@@ -161,15 +161,18 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
         for at_ps, host, kind in spec.rates.draw(len(self.hosts), spec.seed, spec.failures_times):
             after_ps = spec.restart_ps if kind.comes_back else spec.repair_ps
             back_ps = None if after_ps is None else at_ps + after_ps
-            yield Loss(at_ps, host // self._per_worker, kind.kind, back_ps, host)
+            yield self._loss(at_ps, host, kind.kind, back_ps)
 
     def _listed(self) -> Iterator[Loss]:
         """Yield the losses that the options list, in the order of time."""
         losses = [
-            Loss(at_ps, rank // self._per_worker, fault.place, back_ps, rank)
+            self._loss(at_ps, self._rank_of[fault.place], fault.place, back_ps)
             for fault in self.spec.faults
             if is_host_loss(fault)
-            for rank in (self._rank_of[fault.place],)
             for at_ps, back_ps in fault.spans()
         ]
         yield from sorted(losses, key=lambda loss: (loss.at_ps, loss.worker))
+
+    def _loss(self, at_ps: int, host: int, kind: str, back_ps: int | None) -> Loss:
+        """Return the loss of a host's worker."""
+        return Loss(at_ps, host // self._per_worker, kind, back_ps, host)
