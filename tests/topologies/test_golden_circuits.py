@@ -83,6 +83,14 @@ def test_helios_gives_circuits_by_hederas_estimate() -> None:
     assert helios.decide(demand(2, flows=flows), 0).ports == ports("01 10 23 32 03 12")
 
 
+def test_what_a_circuit_can_not_carry_is_worth_no_more_to_helios() -> None:
+    """Of 2 NICs' rates from rack 0 to 2 and 1/2 from 1 to 3, it carries 3/2; across, 1 and 1."""
+    flows = [(0, 6), (1, 7), (2, 9), (3, 8), (4, 10), (4, 5)]
+    racks = replace(demand(1), flows=flows, rack_of=[host // 3 for host in range(12)])
+
+    assert helios.decide(racks, 0).ports == ports("03 12")
+
+
 def test_cthrough_joins_racks_by_edmonds_matching_of_queues() -> None:
     """A second port takes 01, as half of 8 is left of the pairs that have one."""
     assert cthrough.decide(demand(1, waiting=EVEN), 0).ports == ports("02 20 13 31")

@@ -8,7 +8,10 @@ Source:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
+from math import lcm
 
 from ringleaf.topologies.switching.hedera import alike, estimate
 from ringleaf.topologies.switching.matching import bipartite
@@ -23,24 +26,35 @@ def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     another.
     """
     del now_ps
-    left = between_racks(demand)
-    ports: dict[Pair, int] = {}
-    for _ in range(demand.optical):
+    return Circuits(dict(_ports(tuple(demand.flows), tuple(demand.rack_of), demand.optical)))
+
+
+@lru_cache(maxsize=64)
+def _ports(
+    flows: tuple[Pair, ...], rack_of: tuple[int, ...], optical: int
+) -> tuple[tuple[Pair, int], ...]:
+    """Return the ports of each pair of racks; a collective asks for the same ones again."""
+    natural = between_racks(flows, rack_of)
+    # Shares as whole numbers of their common part: a matching takes longer with fractions.
+    circuit = lcm(*(rate.denominator for rate in natural.values()))
+    left = {pair: int(rate * circuit) for pair, rate in natural.items()}
+    ports: Counter[Pair] = Counter()
+    for _ in range(optical):
         # A circuit carries no more than its rate, so a weight beyond that is worth no more.
-        weights = {pair: min(rest, Fraction(1)) for pair, rest in left.items()}
+        weights = {pair: min(rest, circuit) for pair, rest in left.items()}
         for pair in bipartite(weights):
-            ports[pair] = ports.get(pair, 0) + 1
+            ports[pair] += 1
             left[pair] -= weights[pair]
-    return Circuits(dict(sorted(ports.items())))
+    return tuple(sorted(ports.items()))
 
 
-def between_racks(demand: CircuitDemand) -> dict[Pair, Fraction]:
+def between_racks(flows: Sequence[Pair], rack_of: Sequence[int]) -> dict[Pair, Fraction]:
     """Return the natural demand of each two racks, in rates of a NIC."""
-    shares = estimate(demand.flows)
+    shares = estimate(flows)
     total: dict[Pair, Fraction] = defaultdict(Fraction)
-    for share, flows in alike(range(len(shares)), shares):
-        ends = (demand.flows[flow] for flow in flows)
-        counts = Counter((demand.rack_of[src], demand.rack_of[dst]) for src, dst in ends)
+    for share, alike_flows in alike(range(len(shares)), shares):
+        ends = (flows[flow] for flow in alike_flows)
+        counts = Counter((rack_of[src], rack_of[dst]) for src, dst in ends)
         for pair, count in counts.items():
             if pair[0] != pair[1]:
                 total[pair] += count * share

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from itertools import chain
 
 Flow = tuple[Hashable, Hashable]
@@ -23,12 +22,6 @@ def estimate(flows: Sequence[Flow]) -> list[Fraction]:
         Al-Fares, Radhakrishnan, Raghavan, Huang and Vahdat, "Hedera: Dynamic Flow Scheduling for
         Data Center Networks", NSDI 2010, section 4.1 and figure 6.
     """
-    return list(_last_round(tuple(flows)))
-
-
-@lru_cache(maxsize=64)
-def _last_round(flows: tuple[Flow, ...]) -> list[Fraction]:
-    """Return the demands after the last round: a collective asks for the same ones again."""
     return rounds(flows)[-1]
 
 
