@@ -90,6 +90,18 @@ def _skipped(step: steps.StatesSkipped) -> Words:
     )
 
 
+def _turned(step: steps.TurnsSkipped) -> Words:
+    is_not = "is" if step.count == 1 else "are"
+    end = (
+        ""
+        if step.ended
+        else f"; a packet is dropped after {format_count(step.most, 'turn', ',')} of a loop, which "
+        "BMv2 would never leave"
+    )
+    turns = format_count(step.count, "more turn", ",")
+    return "loop", f"{turns} {is_not} not shown{end}", (), "" if step.ended else "bad"
+
+
 def _verified(step: steps.ChecksumVerified) -> Words:
     skipped = "not checked: its header is not there, or its condition is false"
     outcome = skipped if step.outcome == "skipped" else step.outcome
@@ -169,6 +181,7 @@ _WORDS: dict[type[Step], Callable[[Any], Words]] = {
     steps.StateSelected: _selected,
     steps.ParserFailed: _failed,
     steps.StatesSkipped: _skipped,
+    steps.TurnsSkipped: _turned,
     steps.ChecksumVerified: _verified,
     steps.ChecksumUpdated: _updated,
     steps.LookedUp: _looked_up,

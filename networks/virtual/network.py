@@ -140,7 +140,8 @@ class VirtualNetwork(HasEndpoints):
         )
         self.circuits = self._switch_circuits()
         self._stalls = Stalls(
-            *(graph, options, self.store, self.endpoints, self._regions.blocks, self._rtt_ps)
+            *(graph, options, self.store, self.endpoints, self._regions.blocks, self._rtt_ps),
+            self.switches,
         )
         self._passage = Passage(
             *(self.store, self._regions, self.endpoints.rings, self._execution, self._troubles),

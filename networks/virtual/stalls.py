@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import networkx as nx
 
 from ringleaf.core.arena import Store
+from ringleaf.core.units import format_count
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.joining import pause_stretch
@@ -15,7 +16,10 @@ from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.circling import Circling
 from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
+from ringleaf.switches.switch import Switch
 from ringleaf.topologies.routing import most_links
+
+_NAMED = 4  # reasons that a message names
 
 
 class Stalls:
@@ -28,6 +32,7 @@ class Stalls:
         endpoints: Its hosts.
         networks: Offsets of its regions' blocks.
         rtt_ps: The longest round trip.
+        switches: Its switches, by name.
     """
 
     def __init__(
@@ -38,6 +43,7 @@ class Stalls:
         endpoints: Endpoints,
         networks: Sequence[int],
         rtt_ps: int,
+        switches: Mapping[str, Switch],
     ) -> None:
         self._graph = graph
         self._options = options
@@ -45,6 +51,7 @@ class Stalls:
         self._endpoints = endpoints
         self._networks = networks
         self._rtt_ps = rtt_ps
+        self._switches = switches
 
     @cached_property
     def limit_ps(self) -> int:
@@ -81,4 +88,14 @@ class Stalls:
                 way = "" if self._options.reroute_ps is not None else ", or add --reroute"
                 remedy = f"let what is down come back, like 's0 down for 1ms'{way}"
             named = [(each, self._endpoints.groups[each.group].nodes) for each in stalled]
-            raise BackendError(patience.complaint(named, remedy))
+            remedies = [*self._violations(), remedy]
+            raise BackendError(patience.complaint(named, "; ".join(remedies)))
+
+    def _violations(self) -> list[str]:
+        """Return which switches dropped packets that their programs forbid, with reasons."""
+        reasons = [
+            f"{name} dropped {format_count(count, 'packet')} by {label}"
+            for name, switch in self._switches.items()
+            for label, count in switch.failed_assertions().items()
+        ]
+        return reasons[:_NAMED]

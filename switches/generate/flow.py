@@ -64,11 +64,12 @@ class Loop:
 class Repeat:
     """A loop of the program's own: `body` again and again, until a `Leave` in it.
 
-    `number` is its number among the loops of its action.
+    `number` is its number among the loops of its action, and `where` its place in P4 source.
     """
 
     number: int
     body: Body
+    where: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ p4c writes for `for` in an action. A loop is a node with several ways to go on i
 from __future__ import annotations
 
 from ringleaf.switches.generate.flow import Body, If, IfLeft, Leave, Repeat, Statement
+from ringleaf.switches.generate.jump_targets import jumps, loops_of, target_of
 from ringleaf.switches.generate.lower import lower
 from ringleaf.switches.generate.text import TooLargeError
 from ringleaf.switches.json.stacks import value_of
 from ringleaf.switches.source import (
     ActionSource,
-    Constant,
     OperationSource,
     Primitive,
     ProgramSource,
@@ -31,11 +31,7 @@ def action_body(source: ProgramSource, action: ActionSource) -> Body:
         ConfigError: If a jump goes into a loop, or from an inner loop back to an outer one.
     """
     steps = action.primitives
-    ends: dict[int, int] = {}  # head of a loop -> the last primitive that jumps back to it
-    for at, step in enumerate(steps):
-        if _jumps(step) and _target(source, step, len(steps)) <= at:
-            ends[_target(source, step, len(steps))] = at
-    return _Stretch(source, steps, ends, 0, len(steps), in_loop=False).body()
+    return _Stretch(source, steps, loops_of(source, steps), 0, len(steps), in_loop=False).body()
 
 
 def deparser_body(source: ProgramSource) -> Body:
@@ -93,7 +89,7 @@ class _Stretch:
             elif at in self.beyond:
                 out.append(Leave(self._start, 1 + self.beyond.index(at)))
             elif self._is_head(at):
-                out.append(Repeat(at, self._turns[at].body()))
+                out.append(Repeat(at, self._turns[at].body(), self._steps[at].where))
                 out.extend(self._after(at, join))
             elif self._steps[at].op == "_jump_if_zero":
                 out.append(self._branch(at, join))
@@ -143,8 +139,8 @@ class _Stretch:
             beyond = [self._land(target, step) for target in self._turn(at).beyond]
             return [self._loops[at] + 1, *beyond]
         following = [] if step.op == "_jump" else [at + 1]
-        if _jumps(step):
-            following.append(self._land(_target(self._source, step, len(self._steps)), step))
+        if jumps(step):
+            following.append(self._land(target_of(self._source, step, len(self._steps)), step))
         return following
 
     def _land(self, target: int, step: Primitive) -> int:
@@ -167,14 +163,3 @@ class _Stretch:
                 else:
                     other = self._joins[other]
         return first
-
-
-def _jumps(step: Primitive) -> bool:
-    return step.op in ("_jump", "_jump_if_zero")
-
-
-def _target(source: ProgramSource, step: Primitive, size: int) -> int:
-    target = step.parameters[-1]
-    if not isinstance(target, Constant) or not 0 <= target.value <= size:
-        raise source.refuse("a jump to no primitive", step.op, step.where)
-    return target.value

@@ -26,6 +26,7 @@ TABLE = "table"  # Table: looked up
 CONDITION = "condition"  # Expression: its `if` line; `inverted` where that tests `not`
 PRIMITIVE = "primitive"  # Primitive
 LOOP = "loop"  # Lanes
+TURN = "turn"  # None: another turn of a loop of the program's own begins
 LOG = "log"  # Primitive: log_msg; `values` are those that it prints
 VERIFY = "verify checksum"  # Checksum
 WRONG = "wrong checksum"  # Checksum: follows VERIFY

@@ -15,6 +15,7 @@ from ringleaf.core.units import format_count
 from ringleaf.switches.engine.layout import SWITCH_WORDS
 from ringleaf.switches.engine.meters import METER_WORDS
 from ringleaf.switches.engine.value_sets import image_words
+from ringleaf.switches.generate.jump_targets import loops_of
 from ringleaf.switches.generate.storage import SHORTEST_RUN
 from ringleaf.switches.source import Constant, Expression, FieldSource, Primitive, ProgramSource
 
@@ -120,9 +121,17 @@ def assertion_label(primitive: Primitive) -> str:
     return f"{primitive.op} ({primitive.where})" if primitive.where else primitive.op
 
 
+def loop_label(where: str) -> str:
+    """Return the name of an endless loop in reports, given its place in P4 source."""
+    return f"endless loop ({where})" if where else "endless loop"
+
+
 def _assertions(source: ProgramSource) -> dict[str, int]:
-    assertions = (item for item in source.primitives() if item.op in ("assert", "assume"))
-    return {assertion_label(item): 0 for item in assertions}
+    """Return the assertions of a program: those that it has, and that each loop has an end."""
+    items = [item for item in source.primitives() if item.op in ("assert", "assume")]
+    actions = [action.primitives for action in source.actions.values()]
+    loops = [steps[head].where for steps in actions for head in loops_of(source, steps)]
+    return dict.fromkeys([*map(assertion_label, items), *map(loop_label, loops)], 0)
 
 
 def _numbered_alike(source: ProgramSource) -> list[list[str]]:

@@ -26,14 +26,19 @@ from ringleaf.switches.generate.labels import ACTION as ACTION_LABEL
 from ringleaf.switches.generate.labels import TABLE as TABLE_LABEL
 from ringleaf.switches.generate.lanes import Pattern
 from ringleaf.switches.generate.loops import LoopWriter
-from ringleaf.switches.generate.marks import LOOP, TABLE, Lanes, LineMark
+from ringleaf.switches.generate.marks import LOOP, TABLE, TURN, Lanes, LineMark
 from ringleaf.switches.generate.metering import COLOR_BITS, color
 from ringleaf.switches.generate.observing import ACTION as ACTION_POINT
 from ringleaf.switches.generate.observing import CALL, HIT, MISS, action_name
 from ringleaf.switches.generate.primitives import write_primitive
-from ringleaf.switches.generate.state import TABLES_AT
+from ringleaf.switches.generate.state import TABLES_AT, loop_label
 from ringleaf.switches.generate.text import tuple_of
+from ringleaf.switches.generate.traffic import violate
 from ringleaf.switches.source import NO_ACTION, ActionSource, Primitive, TableSource
+
+# Turns of one loop. BMv2 never leaves a loop that has no end; here its packet is dropped, as if it
+# violated an assertion.
+MOST_TURNS = 100_000
 
 
 class StatementWriter:
@@ -84,8 +89,13 @@ class StatementWriter:
         code, left = self._code, f"left{statement.number}"
         match statement:
             case Repeat():
-                code.add(f"{left} = 0")
+                turns = f"turns{statement.number}"
+                code.add(f"{left} = {turns} = 0")
                 with code.block("while True:"):
+                    with code.marked(LineMark(TURN, where=statement.where)):
+                        code.add(f"{turns} += 1")
+                    with code.block(f"if {turns} > {MOST_TURNS}:"):
+                        violate(code, loop_label(statement.where))
                     self.write(statement.body)
             case Leave():
                 if statement.way:

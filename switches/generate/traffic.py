@@ -82,12 +82,16 @@ def tell(code: FunctionCode, primitive: Primitive) -> None:
 
 def assert_(code: FunctionCode, primitive: Primitive) -> None:
     """Write code that counts and drops a packet that violates an assertion, where BMv2 aborts."""
-    at = code.state.assertions[assertion_label(primitive)]
     holds = code.expressions.condition(OperationSource("d2b", None, primitive.parameters[0]))
     with code.block(f"if not ({holds}):"):
-        code.add(f"state[state_at + {code.u(at)}] += {code.u(1)}")
-        if code.stage != EGRESS:
-            code.add(f"fields[{EGRESS_SPEC_SLOT}] = {code.u(DROP_PORT)}")
-            code.add(f"fields[{MCAST_GRP_SLOT}] = {code.u(0)}")
-            code.add(f"fields[{REQUESTS}] = {code.u(0)}")
-        code.add("return 0")
+        violate(code, assertion_label(primitive))
+
+
+def violate(code: FunctionCode, label: str) -> None:
+    """Write code that counts a packet that violates an assertion, by its name, and drops it."""
+    code.add(f"state[state_at + {code.u(code.state.assertions[label])}] += {code.u(1)}")
+    if code.stage != EGRESS:
+        code.add(f"fields[{EGRESS_SPEC_SLOT}] = {code.u(DROP_PORT)}")
+        code.add(f"fields[{MCAST_GRP_SLOT}] = {code.u(0)}")
+        code.add(f"fields[{REQUESTS}] = {code.u(0)}")
+    code.add("return 0")

@@ -27,6 +27,7 @@ from ringleaf.switches.generate.marks import LineMark
 from ringleaf.switches.generate.parser import LONGEST_WAY
 from ringleaf.switches.source import PSA, ParserState, Primitive
 from ringleaf.switches.switch import Switch
+from ringleaf.switches.walk.control_reports import ModuleBlocks
 from ringleaf.switches.walk.names import Names
 from ringleaf.switches.walk.reports import Reporter
 from ringleaf.switches.walk.runs import Run
@@ -41,6 +42,7 @@ from ringleaf.switches.walk.steps import (
     StatesSkipped,
     Step,
 )
+from ringleaf.switches.walk.turns import LoopTurns
 from ringleaf.switches.walk.views import StateView, Views
 
 # BMv2's `targets/simple_switch/simple_switch.h`, PktInstanceType.
@@ -77,6 +79,7 @@ class StepRecorder:
         self._parsed = 0  # bytes that the parser had taken at the last state
         self._skip_to = 0  # the line with which following goes on
         self._passed: list[ParserState] = []  # states that were not followed
+        self._turns = LoopTurns(ModuleBlocks(switch.program.module.text).inside)
 
     # A handler.
 
@@ -85,6 +88,7 @@ class StepRecorder:
         self._cells = StateView(self._switch)
         self._run = None
         self._idle = 0
+        self._turns.clear()
         arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]
         fields = open_packet(arena, packet).fields
         if frame.f_code.co_name == "egress":
@@ -105,6 +109,10 @@ class StepRecorder:
         mark = self._marks.get(frame.f_lineno)
         if self._skip_to and self._skips(frame, mark):
             return
+        if self._turns.skips(frame.f_lineno, mark):
+            self._end(frame, mark)
+            return
+        self._end_turns(ended=True)
         run = self._run
         if run is not None and run.mark is mark:
             run.lines.add(frame.f_lineno)
@@ -119,6 +127,12 @@ class StepRecorder:
             variables = dict(frame.f_locals)
             values = self._views.values(variables)
             self._run = Run(mark, variables, values, {frame.f_lineno})
+
+    def _end_turns(self, *, ended: bool) -> None:
+        """Say how many turns of a loop were not followed, if there were any."""
+        step = self._turns.take(ended=ended)
+        if step is not None:
+            self.steps.append(step)
 
     def _is_idle(self, frame: FrameType) -> bool:
         """Count a state; return whether too many have taken nothing of the packet."""
@@ -152,6 +166,7 @@ class StepRecorder:
     def leave(self, frame: FrameType, result: int) -> None:
         """End a handler: a packet leaves egress, is dropped there, or goes round."""
         self._end(frame, None)
+        self._end_turns(ended=False)
         if frame.f_code.co_name != "egress":
             return
         arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]

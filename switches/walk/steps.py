@@ -92,6 +92,15 @@ class StatesSkipped(Step):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnsSkipped(Step):
+    """A loop of the program's own went on for `count` turns that are not shown."""
+
+    count: int
+    most: int  # turns of a loop; at one more, its packet is dropped
+    ended: bool  # whether the loop came to its end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChecksumVerified(Step):
     """A checksum was verified; `target` is the field that has it."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from doubt_programs import (
@@ -438,3 +440,10 @@ def test_a_restored_switch_has_its_old_pool(tmp_path: Path) -> None:
 @starts_uncompiled
 def test_all_of_this_uncompiled() -> None:
     assert "1 skipped" in run_uncompiled(__file__)
+
+
+def test_a_table_that_always_does_one_action_has_no_entries_to_count() -> None:
+    """Its action is called without a look-up, so the program has no table to ask for entries."""
+    source = SimpleNamespace(registers={}, counters={}, direct_counters={"c": "t"})
+    program: Any = SimpleNamespace(source=source, module=SimpleNamespace(shapes=[]))
+    assert cells_of(program, []) == []

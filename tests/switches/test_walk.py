@@ -12,7 +12,19 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from hand_json import B, do, expression, field, metadata, program, standard, state, value, write
+from hand_json import (
+    B,
+    do,
+    expression,
+    field,
+    metadata,
+    operand,
+    program,
+    standard,
+    state,
+    value,
+    write,
+)
 from program_cases import CASES, PSA, Case, entry, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
@@ -20,6 +32,7 @@ from ringleaf.core import compiled
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine.updates import INSERT, CloneUpdate
 from ringleaf.switches.generate.parser import LONGEST_WAY
+from ringleaf.switches.generate.statements import MOST_TURNS
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk import PacketWalk, Step, walk
@@ -36,6 +49,7 @@ from ringleaf.switches.walk.steps import (
     SourceLine,
     StateEntered,
 )
+from ringleaf.switches.walk.turns import MOST_SHOWN
 
 PACKETS = 8
 
@@ -255,6 +269,49 @@ def test_a_parser_that_never_ends_is_followed_for_a_while(tmp_path: Path) -> Non
     ]
     assert [step.error for step in of_kind(seen.steps, kinds.ParserFailed)] == ["ParserTimeout"]
     assert [port for port, _ in seen.out] == [1]
+
+
+LEFT = field("meta", "left")
+
+
+def looping(folder: Path, *, turns: int) -> Switch:
+    """Return a switch whose action has a loop of so many turns; 0: without an end.
+
+    Primitive 0 has the packet go back to its port.
+    """
+    goes_on = operand(expression("^", LEFT, value(turns))) if turns else value(1)
+    more = operand(expression("+", LEFT, value(1)))
+    loop = do("_jump_if_zero", goes_on, value(4)), do("assign", LEFT, more), do("_jump", value(1))
+    data = program(*loop)
+    metadata(data, "meta", ["left", 8])
+    return Switch.alone(Program.load(write(folder, data)), 4, "s0", first_port=0)
+
+
+@uncompiled
+def test_a_loop_that_never_ends_is_followed_for_a_while_and_drops(tmp_path: Path) -> None:
+    """BMv2 goes on for ever; the engine counts a violated assertion, and the walk says so."""
+    switch = looping(tmp_path, turns=0)
+
+    seen = walk(switch, 1, b"\1\2")
+
+    skipped = kinds.TurnsSkipped(count=MOST_TURNS - MOST_SHOWN, most=MOST_TURNS, ended=False)
+    assert of_kind(seen.steps, kinds.TurnsSkipped) == [skipped]
+    assert len(of_kind(seen.steps, kinds.Executed)) == 1 + MOST_SHOWN
+    assert list(seen.out) == []
+    assert switch.failed_assertions() == {"endless loop": 1}
+
+
+@uncompiled
+def test_a_loop_that_comes_to_its_end_is_followed_to_it(tmp_path: Path) -> None:
+    """Of 99 turns the first 64 are shown; what comes behind the loop is, too."""
+    switch = looping(tmp_path, turns=99)
+
+    for _ in range(2):
+        seen = walk(switch, 1, b"\1\2")
+        skipped = [(each.count, each.ended) for each in of_kind(seen.steps, kinds.TurnsSkipped)]
+        assert skipped == [(35, True)]
+        assert [data for _, data in seen.out] == [b"\1\2"]
+    assert switch.failed_assertions() == {}
 
 
 @uncompiled

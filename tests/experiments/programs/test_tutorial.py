@@ -17,15 +17,17 @@ PROGRAM = ROOT / "examples" / "p4" / "build" / "basic.json"
 
 
 def options(folder: Path, topology: Path) -> dict[str, object]:
+    program = str(folder / "program.json")
     return {
-        **{"topo": str(topology), "program": str(PROGRAM), "control": str(folder)},
+        **{"topo": str(topology), "program": program, "control": str(folder)},
         **{"algo": "ring", "size": "4K", "figures": "no", "out": str(folder / "out")},
     }
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(FOLDER, tmp_path / "triangle"))
+    shutil.copytree(FOLDER, tmp_path / "triangle")
+    return Path(shutil.copy(PROGRAM, tmp_path / "triangle" / "program.json")).parent
 
 
 def test_an_exercise_runs_as_it_is(folder: Path) -> None:
@@ -46,3 +48,20 @@ def test_other_ports_and_addresses_lead_nowhere(folder: Path, old: str, new: str
     other.write_text(text.replace(old, new))
     with pytest.raises(BackendError, match=f"nothing has got through.*{why}"):
         run(options(folder, other))
+
+
+def test_what_a_program_forbids_is_named_if_nothing_gets_through(folder: Path) -> None:
+    """A packet in a loop without an end is dropped, as BMv2 would have it for ever."""
+    program = folder / "program.json"
+    data = json.loads(program.read_text())
+    for action in data["actions"]:
+        if action["name"].endswith("ipv4_forward"):
+            here = {"type": "hexstr", "value": hex(len(action["primitives"]))}
+            place = {"filename": "basic.p4", "line": 7}
+            loop = {"op": "_jump", "parameters": [here], "source_info": place}
+            action["primitives"].append(loop)
+    program.write_text(json.dumps(data))
+
+    why = r"s0 dropped \d+ packets by endless loop \(basic.p4 line 7\); s1 dropped .*; --pcap"
+    with pytest.raises(BackendError, match=why):
+        run(options(folder, folder / "topology.json"))
