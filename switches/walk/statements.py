@@ -52,9 +52,13 @@ class Statements:
         return f"{primitive.op}({', '.join(part for part in parts if part)})"
 
     def condition(self, condition: Expression, where: str) -> str:
-        """Return a condition as P4: the source if it is quoted whole, or else from its operands."""
-        whole = isinstance(where, Where) and not where.fragment.endswith("...")
-        text = quote(where) if whole else ""
+        """Return a condition as P4: the source if it is quoted whole, or else from its operands.
+
+        The place of a loop's condition is all that is in the loop's parentheses.
+        """
+        source = where.fragment if isinstance(where, Where) else ""
+        is_whole = not source.endswith("...") and not re.match(r"for\b", source)
+        text = quote(where) if is_whole else ""
         return text or self._expression(condition, ()).removeprefix("(").removesuffix(")")
 
     def fields(self, expression: Expression) -> list[FieldSource]:

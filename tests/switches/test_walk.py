@@ -281,8 +281,10 @@ def looping(folder: Path, *, turns: int) -> Switch:
     """
     goes_on = operand(expression("^", LEFT, value(turns))) if turns else value(1)
     more = operand(expression("+", LEFT, value(1)))
-    loop = do("_jump_if_zero", goes_on, value(4)), do("assign", LEFT, more), do("_jump", value(1))
-    data = program(*loop)
+    head = do("_jump_if_zero", goes_on, value(4))
+    place = {"filename": "x.p4", "line": 3, "column": 8}
+    head["source_info"] = {**place, "source_fragment": "for (left = 0; left ^ 99; left = left + 1)"}
+    data = program(head, do("assign", LEFT, more), do("_jump", value(1)))
     metadata(data, "meta", ["left", 8])
     return Switch.alone(Program.load(write(folder, data)), 4, "s0", first_port=0)
 
@@ -298,7 +300,7 @@ def test_a_loop_that_never_ends_is_followed_for_a_while_and_drops(tmp_path: Path
     assert of_kind(seen.steps, kinds.TurnsSkipped) == [skipped]
     assert len(of_kind(seen.steps, kinds.Executed)) == 1 + MOST_SHOWN
     assert list(seen.out) == []
-    assert switch.failed_assertions() == {"endless loop": 1}
+    assert switch.failed_assertions() == {"endless loop (x.p4 line 3)": 1}
 
 
 @uncompiled
@@ -310,6 +312,8 @@ def test_a_loop_that_comes_to_its_end_is_followed_to_it(tmp_path: Path) -> None:
         seen = walk(switch, 1, b"\1\2")
         skipped = [(each.count, each.ended) for each in of_kind(seen.steps, kinds.TurnsSkipped)]
         assert skipped == [(35, True)]
+        tests = of_kind(seen.steps, kinds.Tested)
+        assert {step.condition for step in tests} == {"meta.left ^ 99"}
         assert [data for _, data in seen.out] == [b"\1\2"]
     assert switch.failed_assertions() == {}
 
