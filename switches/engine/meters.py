@@ -50,6 +50,14 @@ _TRILLION = np.uint64(1_000_000_000_000)
 _PS_PER_US = np.uint64(PS_PER_US)
 
 
+def meter_word(word: int) -> str:
+    """Return the name of a meter's column."""
+    if word == CONFIGURED:
+        return "configured"
+    bucket, start = ("peak", PEAK_AT) if word < COMMITTED_AT else ("committed", COMMITTED_AT)
+    return f"{bucket} {('rate', 'rate x 10^-6', 'burst', 'tokens', 'tokens so far')[word - start]}"
+
+
 @inline
 def tokens_by(rate: np.uint64, part: np.uint64, micros: np.uint64) -> np.uint64:
     """Return how many tokens have come by `micros`, in steps that stay within 64 bits."""

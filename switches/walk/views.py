@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
+from ringleaf.switches.engine.meters import METER_WORDS, meter_word
+from ringleaf.switches.generate.state import COUNTER_WORDS, LANE_STATE_AT, STATE_AT
 from ringleaf.switches.generate.storage import ENGINE, POSITION, VARBITS, varbits
 from ringleaf.switches.source import STACKS, VALID, FieldSource, HeaderSource
 from ringleaf.switches.switch import Switch
@@ -94,12 +95,23 @@ class StateView:
                 word = f", bits from {64 * rest}" if cells.words > 1 else ""
                 width = min(64, register.width - 64 * rest)
                 return StepWrite(f"{_short(name)}[{index}]{word}", old, new, width)
-        for name, counter in program.source.counters.items():
-            index, column = divmod(offset - program.module.state.counters[name], 2)
-            if array == "fields" and 0 <= index < counter.size:
-                unit = ("packets", "bytes")[column]
-                return StepWrite(f"{_short(name)}[{index}].{unit}", old, new, 64)
-        return StepWrite(f"state[{offset}]", old, new, 64)
+        return StepWrite(self._count_at(offset), old, new, 64)
+
+    def _count_at(self, offset: int) -> str:
+        """Return what a word of the block counts that is no register's."""
+        source, state = self._switch.program.source, self._switch.program.module.state
+        for name, at in state.counters.items():
+            index, column = divmod(offset - at, COUNTER_WORDS)
+            if 0 <= index < source.counters[name].size:
+                return f"{_short(name)}[{index}].{('packets', 'bytes')[column]}"
+        for name, at in state.meters.items():
+            index, word = divmod(offset - at, METER_WORDS)
+            if 0 <= index < source.meters[name].size:
+                return f"{_short(name)}[{index}].{meter_word(word)}"
+        for label, at in state.assertions.items():
+            if at == offset:
+                return f"packets dropped by {label}"
+        return f"state[{offset}]"
 
 
 def joined(words: Any) -> int:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import pytest
 from hand_json import (
+    A,
     B,
     do,
     expression,
@@ -30,7 +31,7 @@ from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.core import compiled
 from ringleaf.errors import ConfigError
-from ringleaf.switches.engine.updates import INSERT, CloneUpdate
+from ringleaf.switches.engine.updates import INSERT, CloneUpdate, MeterRates, MeterUpdate
 from ringleaf.switches.generate.parser import LONGEST_WAY
 from ringleaf.switches.generate.statements import MOST_TURNS
 from ringleaf.switches.program import Program
@@ -269,6 +270,28 @@ def test_a_parser_that_never_ends_is_followed_for_a_while(tmp_path: Path) -> Non
     ]
     assert [step.error for step in of_kind(seen.steps, kinds.ParserFailed)] == ["ParserTimeout"]
     assert [port for port, _ in seen.out] == [1]
+
+
+@uncompiled
+def test_a_walk_says_what_an_assertion_and_a_meter_have_counted(tmp_path: Path) -> None:
+    """Both buckets of the meter hold 2 tokens, of which the packet takes one."""
+    meter = do("execute_meter", {"type": "meter_array", "value": "ingress.police"}, value(1), A)
+    claim = expression("b2d", None, expression("==", B, value(9)))
+    data = program(meter, do("assert", operand(claim)))
+    data["meter_arrays"] = [
+        {
+            **{"name": "ingress.police", "id": 0, "is_direct": False, "size": 2},
+            **{"rate_count": 2, "type": "packets"},
+        }
+    ]
+    switch = Switch.alone(Program.load(write(tmp_path, data)), 4, "s0", first_port=0)
+    switch.apply([MeterUpdate("ingress.police", 1, MeterRates(5, 2, 5, 2))])
+
+    seen = walk(switch, 1, b"\1\2")
+
+    writes = {each.name: (each.old, each.new) for step in seen.steps for each in step.writes}
+    assert writes["packets dropped by assert"] == (0, 1)
+    assert writes["police[1].peak tokens"] == writes["police[1].committed tokens"] == (2, 1)
 
 
 LEFT = field("meta", "left")
