@@ -20,8 +20,9 @@ from ringleaf.topologies.family import Counts, Family
 from ringleaf.topologies.files.attributes import READING
 from ringleaf.topologies.files.family import file_family
 from ringleaf.topologies.files.format import ENDINGS
+from ringleaf.topologies.files.node_names import NodeNames, node_names
 from ringleaf.topologies.files.reading import read_description
-from ringleaf.topologies.graph import Link
+from ringleaf.topologies.graph import Link, index
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.machine import KEYS, Inside, read_inside
 from ringleaf.topologies.wiring import count_machines
@@ -104,10 +105,10 @@ def notes(text: str) -> tuple[str, ...]:
     return read_description(spec.family, spec.reading).notes if is_file(spec.family) else ()
 
 
-def ranks_by_name(text: str) -> dict[str, int]:
-    """Return the ranks of hosts by the names and labels that they have in a topology's file.
+def names_of(text: str) -> NodeNames:
+    """Return the nodes by the names and labels that they have in a topology's file.
 
-    It is empty if the topology is of a family, or if each host is a machine of several ranks.
+    There are none if the topology is of a family, or if each host is a machine of several ranks.
 
     Raises:
         ConfigError: If the text is not understood.
@@ -115,10 +116,13 @@ def ranks_by_name(text: str) -> dict[str, int]:
     """
     spec = parse(text)
     if not is_file(spec.family) or spec.inside is not None:
-        return {}
-    named = read_description(spec.family, spec.reading).hosts
-    labels = {each.label: rank for rank, each in enumerate(named)}
-    return labels | {each.name: rank for rank, each in enumerate(named)}
+        return NodeNames({}, {})
+    return node_names(read_description(spec.family, spec.reading))
+
+
+def ranks_by_name(text: str) -> dict[str, int]:
+    """Return the ranks of hosts by the names and labels of `names_of`."""
+    return {name: index(host) for name, host in names_of(text).hosts.items()}
 
 
 def _check_name(name: str) -> None:

@@ -82,7 +82,7 @@ def _ambiguous(folder: Path, ours: Mapping[str, Path], labels: Mapping[str, str]
     switch = min(ours)
     ours_only = [name for name in labels if name not in labels.values()]
     theirs_only = [label for label in labels.values() if label not in labels]
-    hints = ["say them by --control s0=FILE,s1=FILE"]
+    hints = ["say them by --control s0=FILE,s1=FILE, with its names"]
     if ours_only and theirs_only:
         hints = [
             f"add an empty {ours_only[0]}.txt if they are Ringleaf's names",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,13 +17,15 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Validati
 from pydantic_core import CoreSchema, core_schema
 
 from ringleaf.core.disciplines import parse_discipline
-from ringleaf.core.faults import NetworkFault, parse_faults
+from ringleaf.core.faults import SLOW, NetworkFault, parse_faults
 from ringleaf.core.file_names import in_home
 from ringleaf.core.marking import Marking, parse_marking
 from ringleaf.core.pausing import Pausing, parse_pausing
 from ringleaf.core.plausible import link_delay, link_rate, parse_column, room
 from ringleaf.core.units import parse_fraction, parse_size, parse_time
 from ringleaf.errors import ConfigError, choose
+from ringleaf.topologies.files.node_names import NodeNames
+from ringleaf.topologies.registry import names_of
 from ringleaf.topologies.registry import parse as parse_topology
 from ringleaf.topologies.switching.settings import CircuitSettings, parse_circuits
 
@@ -55,15 +57,18 @@ class ValueReader:
         shape: JSON Schema of the value.
         listed: Whether a file may have a list, which is read as if typed with commas.
         empty: Whether the value may be missing, which is None.
+        renamed: Function of the text, the names in the topology's file, and the place, that returns
+            the text with Ringleaf's names of nodes; None: it names no nodes.
     """
 
     parse: Callable[[str, str], Any]
     shape: Mapping[str, Any] = field(default_factory=lambda: {"type": list(SCALAR)})
     listed: bool = False
     empty: bool = False
+    renamed: Callable[[str, NodeNames, str], str] | None = None
 
-    def read(self, value: Any, where: str) -> Any:
-        """Return the value of a given text, number or list.
+    def read(self, value: Any, where: str, topo: str = "") -> Any:
+        """Return the value of a given text, number or list; nodes may be named as in the topology.
 
         Raises:
             ConfigError: If it is not understood.
@@ -73,6 +78,8 @@ class ValueReader:
                 return None
             value = ""
         text = in_home(",".join(map(str, value)) if isinstance(value, list) else str(value))
+        if self.renamed is not None and text and topo:
+            text = self.renamed(text, names_of(topo), where)
         try:
             return self.parse(text, where)
         except ConfigError:
@@ -97,7 +104,7 @@ class ValueReader:
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         def read(value: Any, info: ValidationInfo) -> Any:
-            return self.read(value, label(info))
+            return self.read(value, label(info), info.data.get("topo", ""))
 
         return core_schema.with_info_before_validator_function(read, handler(source))
 
@@ -289,6 +296,38 @@ def _factor(text: str, where: str) -> float:
     return value
 
 
+def _faults_here(text: str, names: NodeNames, where: str) -> str:
+    """Return faults at the nodes and links that a topology's file calls so; hosts are slow."""
+    hosts_alone = names._replace(ends=names.hosts)
+    here = []
+    for fault in parse_faults(text, where):
+        way = (hosts_alone if fault.kind == SLOW else names).way(fault.place)
+        if way is None:
+            return text
+        here.append(str(replace(fault, place="-".join(way))))
+    return ",".join(here)
+
+
+def _ways_here(text: str, names: NodeNames, where: str) -> str:
+    """Return ways among the nodes that a topology's file calls so."""
+    del where
+    ways = [names.way(way.strip()) for way in text.split(",") if way.strip()]
+    here = ["-".join(way) for way in ways if way is not None]
+    return ",".join(here) if len(here) == len(ways) else text
+
+
+def files_here(text: str, names: NodeNames, where: str) -> str:
+    """Return files of the switches that a topology's file calls so: `s1=my.p4,s2=other.p4`."""
+    del where
+    here = []
+    for name, equals, path in (part.partition("=") for part in text.split(",")):
+        way = names.way(name)
+        if not equals or way is None:
+            return text
+        here.append(f"{'-'.join(way)}={path}")
+    return ",".join(here)
+
+
 def _ways(text: str, where: str) -> tuple[tuple[str, ...], ...]:
     ways = [way.strip() for way in text.split(",") if way.strip()]
     for way in ways:
@@ -332,14 +371,18 @@ Yes = Annotated[bool, ValueReader(lambda text, where: parse_yes(where, text))]
 Discipline = Annotated[str, checked(parse_discipline, "drr")]
 AnyMarking = Annotated[Marking | None, ValueReader(parse_marking, _example("65"), empty=True)]
 Faults = Annotated[
-    tuple[NetworkFault, ...], ValueReader(parse_faults, _example("s0-s8 down at 50us"), listed=True)
+    tuple[NetworkFault, ...],
+    ValueReader(parse_faults, _example("s0-s8 down at 50us"), listed=True, renamed=_faults_here),
 ]
 AnyPausing = Annotated[Pausing | None, ValueReader(_pausing, _example("64K:48K"), empty=True)]
 AnyCircuits = Annotated[
     CircuitSettings | None,
     ValueReader(parse_circuits, _example("helios,dead=25us"), empty=True),
 ]
-Ways = Annotated[tuple[tuple[str, ...], ...], ValueReader(_ways, _example("h3-s1-h8"), listed=True)]
+Ways = Annotated[
+    tuple[tuple[str, ...], ...],
+    ValueReader(_ways, _example("h3-s1-h8"), listed=True, renamed=_ways_here),
+]
 AnyColumn = Annotated[
     float | None, ValueReader(parse_column, _example("3.3in"), empty=True)
 ]  # inches

@@ -295,13 +295,13 @@ class NetworkSpec(Checked):
         "Discipline of each port's 8 queues: strict, wrr or drr; weights: drr:1,1,1,1,2,2,4,4",
         flags="--discipline",
     )
-    program: Annotated[str, ValueReader(_program)] = option(
+    program: Annotated[str, ValueReader(_program, renamed=kinds.files_here)] = option(
         "forward",
         "P4 program of switches that do not aggregate: forward, or tensorexpress (queues by job); "
         "or your own of all switches: my.p4, my.json; or of some: s0=my.p4,s3=other.json",
         flags="--program",
     )
-    control: Annotated[str, ValueReader(check_control)] = option(
+    control: Annotated[str, ValueReader(check_control, renamed=kinds.files_here)] = option(
         "",
         "Entries of your program's tables: a file of Python, P4Runtime text, JSON or commands, or "
         "a folder with one for each switch; default: routes, as for forward.p4",

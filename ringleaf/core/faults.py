@@ -22,7 +22,7 @@ MOST_TIMES = 10_000
 MOST_SLOW = 1e6
 
 _WORDS = re.compile(
-    r"(?P<place>\S+)\s+"
+    r"(?P<place>\S+(?:\s+\S+)*?)\s+"
     r"(?:(?P<down>down)|loss\s+(?P<loss>\S+)|corrupt\s+(?P<corrupt>\S+)|rate\s+(?P<rate>\S+)|"
     r"slow\s+(?P<slow>\S+))"
     r"(?:\s+at\s+(?P<at>\S+))?(?:\s+for\s+(?P<lasting>\S+))?"

@@ -58,7 +58,7 @@ def ports(graph: nx.Graph[str]) -> dict[str, dict[int, str]]:
     return {switch: neighbors(graph, switch) for switch in switches(graph)}
 
 
-NAMES = "names in results and options are Ringleaf's: "
+NAMES = "names in results are Ringleaf's, and in options the file's: "
 
 
 def others(topo: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ ENDS = [("h0", "s0"), ("h0", "s1"), ("h1", "s0"), ("h1", "s1"), ("h2", "s0")]
 """Two hosts with two links, one with one link, and two switches."""
 
 FORWARDING = "2 hosts have several links, and may forward for others: h0, h1"
-NAMES = "names in results and options are Ringleaf's: s2 is the file's s0"
+NAMES = "names in results are Ringleaf's, and in options the file's: s2 is the file's s0"
 """Their own switches come first."""
 
 STAR = [("h0", "s0"), ("h1", "s0"), ("h2", "s0")]

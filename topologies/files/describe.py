@@ -98,7 +98,8 @@ def _names(hosts: Sequence[FileNode], switches: Sequence[FileNode]) -> Iterator[
         if label != name and label in names:
             first.setdefault(name[0], f"{name} is the file's {label}")
     if first:
-        yield f"names in results and options are Ringleaf's: {', '.join(first.values())}"
+        shown = ", ".join(first.values())
+        yield f"names in results are Ringleaf's, and in options the file's: {shown}"
 
 
 def _guess(rows: NetworkRows, hosts: Sequence[FileNode]) -> Iterator[str]:
