@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import ringleaf
+from ringleaf.experiments.records.config import read_json
+from ringleaf.experiments.records.folder import SUMMARY
 from ringleaf.experiments.records.late_faults import tell_late
 from ringleaf.experiments.runs.drawing import read_results
 from ringleaf.experiments.workloads.train.results import TrainResults
@@ -42,6 +44,19 @@ def test_jobs_say_which_faults_came_when_all_were_over(
     late = "h0-s0 rate 50G at 1s: too late for 2-ring-fifo"
     kept = [line for line in read_results(tmp_path / "run").foot() if "too late" in line]
     assert kept == [late]
+
+
+def test_jobs_and_workloads_count_what_links_lost(tmp_path: Path) -> None:
+    """Each of two ranks sends a half after 2 us, before it hears of the other: both are lost."""
+    model = tmp_path / "small.yaml"
+    model.write_text("layers:\n  - {elements: 64, forward: 1us, backward: 1us}\n")
+    jobs = [{"model": str(model), "ranks": 2, "iterations": 1}]
+    lossy = {"topo": "leafspine,leaves=1,spines=0,hosts=2", "faults": "s0 down for 2100ns"}
+    lossy["figures"] = "no"
+    row = ringleaf.run(jobs=jobs, servers=0, **lossy).rows[0]
+    assert row.lost >= 2
+    done = ringleaf.run(workload="incast", ranks=2, flow_sizes="1K", **lossy)
+    assert read_json(done.folder / SUMMARY)["lost"] >= 1
 
 
 def test_a_training_says_which_faults_came_when_it_was_over() -> None:

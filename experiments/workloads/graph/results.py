@@ -77,6 +77,7 @@ class WorkResults:
     most_late_ps: int | None = None  # likewise, the most
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
+    lost: int = 0  # packets that links lost
     corrupted: int = 0  # packets that receivers discarded, as a bit was wrong
     repaths: int = 0  # times that a connection took another path, as nothing got through
     changes: int = 0  # of circuits
@@ -111,7 +112,7 @@ PERCENTILE_NAMES = ("p50_ps", "p99_ps", "p999_ps")
 
 _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",
             "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels", "virtual_ps",
-            "late_ps", "most_late_ps", "pauses", "trims", "corrupted", "repaths",
+            "late_ps", "most_late_ps", "pauses", "trims", "lost", "corrupted", "repaths",
             "within_percent", "outside", *circuit_counts.NAMES)  # fmt: skip
 
 
@@ -320,7 +321,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> GraphResults:
             f"plot: can't read the run's files, got {str(folder)!r}: {error}; run it again"
         ) from error
     done = WorkResults(
-        **{name: summary[name] for name in _SCALARS},
+        **{name: summary[name] for name in _SCALARS if name in summary},  # older ones have fewer
         rows=[WorkRow(**row) for row in summary["rows"]],
         spending=[Spending(**row) for row in ranks],
         timeline=timeline,

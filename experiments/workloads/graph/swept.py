@@ -22,7 +22,7 @@ VALUES = (
     *("iteration_ps", "compute_share", "exposed_share", "idle_share", "bubble"),
     *PERCENTILE_NAMES,
     *("fairness", "peak_queue_bytes", "wrong", "retransmissions", "drops", "packet_hops"),
-    *("pauses", "trims", "corrupted", "repaths", *circuit_counts.NAMES),
+    *("pauses", "trims", "lost", "corrupted", "repaths", *circuit_counts.NAMES),
 )
 """The values of a run's summary that are in the file of a sweep."""
 

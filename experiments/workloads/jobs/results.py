@@ -78,6 +78,7 @@ class JobRow:
     limit: str = ""  # of the case, live: the part without processor time left
     pauses: int = 0  # of the case: times that a port asked the other end to pause a class
     trims: int = 0  # of the case: packets that went on without their payload
+    lost: int = 0  # of the case: packets that links lost
     corrupted: int = 0  # of the case: packets that receivers discarded, as a bit was wrong
     repaths: int = 0  # of the case: times that a connection took another path
     within_percent: float | None = None  # of flows: what the times may be wrong by, if known

@@ -82,6 +82,7 @@ def summarise(
             drops=outcome.drops,
             pauses=outcome.pauses,
             trims=outcome.trims,
+            lost=outcome.lost,
             corrupted=outcome.corrupted,
             repaths=outcome.repaths,
             **circuit_counts.counts_of(outcome),
