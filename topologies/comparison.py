@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.plugins import described, failure, warn
 from ringleaf.core.remembered import remembered
 from ringleaf.core.units import format_rate
+from ringleaf.errors import RingleafError
 from ringleaf.topologies.graph import circuits, hosts, switches
 from ringleaf.topologies.metrics import diameter
 from ringleaf.topologies.registry import TOPOLOGIES, build
@@ -87,21 +89,29 @@ def figures_of(graph: nx.Graph[str]) -> TopologyFigures:
 def figures_by_family(count: int | None = None) -> list[tuple[str, TopologyFigures]]:
     """Return the name and figures of a topology of each family.
 
-    Those of our own families with their usual parameters are remembered.
+    Those of our own families with their usual parameters are remembered. Families of packages that
+    fail, or have none of that size, are left out: a warning names them.
 
     Args:
         count: The least number of hosts of each; None: that of the usual parameters.
 
     Raises:
-        TopologyError: If a family has none of that size.
+        TopologyError: If one of our own families has none of that size.
     """
     known = remembered("topologies", _usual) if count is None else {}
-    return [
-        (known[family][0], TopologyFigures(*known[family][1]))
-        if family in known
-        else _named_figures(family, count)
-        for family in TOPOLOGIES
-    ]
+    figures = []
+    for family in TOPOLOGIES:
+        if family in known:
+            figures.append((known[family][0], TopologyFigures(*known[family][1])))
+            continue
+        try:
+            figures.append(_named_figures(family, count))
+        except Exception as error:
+            if family in TOPOLOGIES.shipped():
+                raise
+            line = str(error) if isinstance(error, RingleafError) else failure(error)
+            warn(line or f"topology {family}: {described(error)}")
+    return figures
 
 
 def _usual() -> dict[str, tuple[str, list[Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,17 @@ def test_each_family_has_figures_that_are_the_same_when_they_are_remembered(
 
 def test_families_with_so_many_hosts_are_built_anew() -> None:
     assert dict(figures_by_family(20))["fattree,k=6"] == figures_of(build("fattree,k=6"))
+
+
+def test_a_family_of_a_package_that_fails_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def generate(**sizes: object) -> None:
+        raise ValueError(f"no network of {len(sizes)} sizes")
+
+    failing = replace(TOPOLOGIES["leafspine"], generate=generate)
+    monkeypatch.setattr("ringleaf.core.plugins._warned", set())
+    monkeypatch.setitem(TOPOLOGIES.added, "alien", failing)
+    names = [name.partition(",")[0] for name, _ in figures_by_family()]
+    assert names == TOPOLOGIES.shipped()
+    assert "ValueError: no network of" in capsys.readouterr().err
