@@ -93,6 +93,7 @@ class Controller:
         is_open: Whether it ignores all events: queue pairs then need no block.
         marking: The marking that it wants of switches, for queues of 100 Gbit/s and 4 KiB packets.
         marks_bytes: Whether it is in proportion to the line's rate, and to bytes of packets.
+        marks_from_bps: The rate from which on it is; slower lines have the marking of that rate.
         cnp_gap_ps: Least time between the CNPs of one receiver; 0: it sends none.
         has_gain: Whether it multiplies the growth of its window or rate by GAIN.
         timed: Whether it wants to know DELAY_PS.
@@ -113,6 +114,7 @@ class Controller:
     is_open: bool = False
     marking: Marking = NEVER
     marks_bytes: bool = False
+    marks_from_bps: float = 0
     cnp_gap_ps: int = 0
     has_gain: bool = False
     timed: bool = False
@@ -124,7 +126,7 @@ class Controller:
         """Return the marking that it wants on lines of a rate, with so many bytes in a packet."""
         if not self.marks_bytes:
             return self.marking
-        return self.marking.in_proportion(rate_bps, packet_bytes)
+        return self.marking.in_proportion(max(rate_bps, self.marks_from_bps), packet_bytes)
 
 
 def make_control(

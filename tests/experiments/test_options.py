@@ -74,7 +74,7 @@ def test_marks_of_controllers_that_count_bytes_follow_the_rate_and_the_packets()
     """By hand: DCQCN's 5 and 200 kB at 40 Gbit/s, with a hundredth of packets of 1 kB."""
     given = {"rate": "40G", "mtu": "1024", "cc": "dcqcn"}
     assert resolve(given).ecn == Marking(5, 195, 0.01)
-    assert resolve({**given, "cc": "dctcp"}).ecn == from_depth(24)
+    assert resolve({**given, "cc": "dctcp"}).ecn == from_depth(96)
     assert resolve({**given, "ecn": "7"}).ecn == from_depth(7)
 
 

@@ -159,10 +159,14 @@ def test_dcqcns_marking_is_the_papers_in_proportion_to_the_line() -> None:
 
 
 def test_a_controllers_marking_is_for_its_lines_and_packets() -> None:
-    """DCTCP's K is a number of packets; DCQCN's are bytes at a rate."""
+    """DCQCN's are bytes at a rate; DCTCP's K is 98,304 bytes up to 100 Gbit/s."""
     assert find_controller("dcqcn").marking_at(40e9, 1024) == Marking(5, 195, 0.01)
-    for rate_bps, packet_bytes in ((1e11, 4096), (40e9, 1024)):
-        assert find_controller("dctcp").marking_at(rate_bps, packet_bytes) == Marking(24, 24)
+    for rate_bps, packet_bytes, packets in (
+        *((1e11, 4096, 24), (10e9, 4096, 24), (40e9, 1024, 96)),
+        *((400e9, 4096, 96), (200e9, 256, 768)),
+    ):
+        own = find_controller("dctcp").marking_at(rate_bps, packet_bytes)
+        assert own == Marking(packets, packets)
 
 
 def test_an_unknown_controller_is_refused() -> None:
