@@ -203,16 +203,18 @@ def tensor_queues(queues: Mapping[tuple[int | None, int], int]) -> list[fy.P4Tab
     ]
 
 
-def port_rates(graph: nx.Graph[str], switch: str) -> list[fy.P4TableEntry]:
-    """Return the entries of `p4/hpcc.p4` that say how fast a switch's ports send."""
+def port_rate(number: int, rate_bps: int) -> fy.P4TableEntry:
+    """Return the entry of `p4/hpcc.p4` that says how fast a port sends."""
     import finsy as fy
 
+    rate = fy.P4TableAction("set_rate", kbps=rate_bps // 1000)
+    return fy.P4TableEntry("port_rates", match=fy.P4TableMatch(port=number), action=rate)
+
+
+def port_rates(graph: nx.Graph[str], switch: str) -> list[fy.P4TableEntry]:
+    """Return the entries of `p4/hpcc.p4` that say how fast a switch's ports send."""
     return [
-        fy.P4TableEntry(
-            "port_rates",
-            match=fy.P4TableMatch(port=number),
-            action=fy.P4TableAction("set_rate", kbps=link(graph, switch, peer).rate_bps // 1000),
-        )
+        port_rate(number, link(graph, switch, peer).rate_bps)
         for number, peer in neighbors(graph, switch).items()
     ]
 

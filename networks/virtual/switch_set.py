@@ -15,9 +15,11 @@ from ringleaf.errors import ConfigError
 from ringleaf.ina.holdings import Updates
 from ringleaf.ina.table_updates import changed
 from ringleaf.networks.forwarding import (
+    TELEMETRY_PROGRAM,
     Forwarding,
     Written,
     by_match,
+    port_rate,
     program_entities,
     route_changes,
 )
@@ -137,6 +139,11 @@ class SwitchSet:
         for name, entities in updates.items():
             self.switches[name].write(entities)
             self.items[name] = changed(self.items[name], entities)
+
+    def tell_rate(self, name: str, port: int, rate_bps: int) -> None:
+        """Have a switch whose program tells its ports' rates know another rate of a port."""
+        if self._options.switch_program == TELEMETRY_PROGRAM and name in self._routes:
+            self.update({name: [~port_rate(port, rate_bps)]})
 
     def reroute(
         self,

@@ -29,7 +29,7 @@ from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.losses import set_losses
 from ringleaf.networks.virtual.switch_set import SwitchSet
 from ringleaf.networks.virtual.trees import Trees
-from ringleaf.topologies.graph import link
+from ringleaf.topologies.graph import link, port
 
 
 class Troubles:
@@ -158,9 +158,12 @@ class Troubles:
         set_losses(self._store, network, port, loss, share)
 
     def _slow(self, direction: Direction, rate_bps: int | None) -> None:
-        usual = link(self._graph, *direction).rate_bps
+        rate_bps = rate_bps or link(self._graph, *direction).rate_bps
         self._touched.add(direction)
-        self._ports[self._number[direction], s.RATE_BPS] = rate_bps or usual
+        line = self._ports[self._number[direction]]
+        if line[s.RATE_BPS] != rate_bps:
+            line[s.RATE_BPS] = rate_bps
+            self._switches.tell_rate(direction[0], port(self._graph, *direction), rate_bps)
 
     def _reroute(self, without: Iterable[Direction], now_ps: int) -> None:
         left = left_of(self._graph, without)
