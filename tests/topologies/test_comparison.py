@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from ringleaf.topologies import comparison
@@ -75,7 +76,7 @@ def test_families_with_so_many_hosts_are_built_anew() -> None:
 def test_a_family_of_a_package_that_fails_is_left_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def generate(**sizes: object) -> None:
+    def generate(**sizes: object) -> nx.Graph[str]:
         raise ValueError(f"no network of {len(sizes)} sizes")
 
     failing = replace(TOPOLOGIES["leafspine"], generate=generate)

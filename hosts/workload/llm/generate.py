@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from ringleaf.hosts.workload.graph import CalledCollective, Graph, NodeKind, RankWork, WorkNode
@@ -193,6 +193,9 @@ class _Rank:
         self._enter()
         self._attention(f"{name} attention", times=1)
         self._leave()
+        if self._sends_parts:
+            self._feed(f"{name} ffn", times=1)
+            return
         self._enter()
         self._feed(f"{name} ffn", times=1)
         self._leave()
@@ -203,11 +206,15 @@ class _Rank:
         if task.part is Part.WEIGHT:
             sizes, split = self._sizes, self._split
             time_ps = traffic.ffn_ps(sizes, split) + traffic.attention_ps(sizes, split)
-            self._last = (*self._last, *self._inputs_again(), *self._inputs_again())
+            again = (self._inputs_again() for _ in range(1 if self._sends_parts else 2))
+            self._last = (*self._last, *chain.from_iterable(again))
             self._compute(f"{name} dW", times * time_ps)
             computed = self._last
         else:
             for part, what in ((self._feed, "ffn"), (self._attention, "attention")):
+                if what == "ffn" and self._sends_parts:
+                    part(f"{name} {what}", times=times)  # whose inputs are kept whole
+                    continue
                 self._enter()
                 inputs = self._inputs_again() if task.part is Part.WHOLE else ()
                 part(f"{name} {what}", times=times)
@@ -216,6 +223,17 @@ class _Rank:
                 self._leave()
         if task.part is not Part.INPUT and (is_last or self._split.reduces_each):
             self._reduce_gradients(task.stage, layer, computed, is_last=is_last)
+
+    @property
+    def _sends_parts(self) -> bool:
+        """Whether each rank sends its part of the tokens alone to experts.
+
+        The ranks that share an expert bring together what has come for it, and keep that.
+
+        Source:
+            Megatron-LM, core/transformer/moe/token_dispatcher.py, MoEAlltoAllTokenDispatcher.
+        """
+        return self._split.sequence_parallel and self._sizes.experts > 0
 
     def _enter(self) -> None:
         """Bring the activation together, if tensor parallelism shares it between layers."""
@@ -267,9 +285,20 @@ class _Rank:
         times_ps = _parts(times * traffic.ffn_ps(self._sizes, self._split), count)
         for number, (part, after, time_ps) in enumerate(zip(sizes, sent, times_ps, strict=True)):
             self._last = after
-            self._compute(f"{name} {number}" if count > 1 else name, time_ps)
+            self._expert(f"{name} {number}" if count > 1 else name, time_ps, part)
             back += self._call(layout.EXPERT, CalledCollective.ALL_TO_ALL, part, self._last)
         self._last = back
+
+    def _expert(self, name: str, time_ps: int, part_bytes: int) -> None:
+        """Add an expert's computation; the ranks that share it have a part of its tokens each."""
+        if not self._sends_parts:
+            self._compute(name, time_ps)
+            return
+        gather, scatter = CalledCollective.ALL_GATHER, CalledCollective.REDUCE_SCATTER
+        self._last = self._call(layout.TENSOR, gather, part_bytes, self._last)
+        self._compute(name, time_ps)
+        whole_bytes = part_bytes * self._split.tp
+        self._last = self._call(layout.TENSOR, scatter, whole_bytes, self._last)
 
     def _attention(self, name: str, *, times: int) -> None:
         """Add attention; blocks of keys and values go round the ranks that share a sequence.

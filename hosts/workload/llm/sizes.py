@@ -142,6 +142,11 @@ def check(sizes: TransformerSizes, split: Split, where: str) -> None:
     ):
         if value % by:
             raise ConfigError(f"{where}{name}: must be a multiple of {of}, {by}, got {value}")
+    if sizes.kv_heads % split.tp and split.tp % sizes.kv_heads:
+        raise ConfigError(
+            f"{where}kv_heads: must be a multiple of tp, {split.tp}, or a divisor, got "
+            f"{sizes.kv_heads}"
+        )
     if split.ep > 1 and not sizes.experts:
         raise ConfigError(f"{where}ep: needs a model with experts, got {split.ep} and none")
     if split.expert_parts > 1 and not sizes.experts:

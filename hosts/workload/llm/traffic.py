@@ -23,9 +23,12 @@ def activation_bytes(sizes: TransformerSizes, split: Split) -> int:
 def tensor_bytes(sizes: TransformerSizes, split: Split) -> int:
     """Return the bytes that a rank sends per layer and micro-batch: 8 b (s/c) h w (t-1)/t.
 
-    With sequence parallelism there are 10, as inputs are gathered again for weights' gradients.
+    With sequence parallelism there are 10, as inputs are gathered again for weights' gradients; or
+    5 of attention, and 4 times as many as experts of each token where these have parts.
     """
-    times = 10 if split.sequence_parallel else 8
+    times = 8
+    if split.sequence_parallel:
+        times = 5 + (4 * sizes.topk if sizes.experts else 5)
     return times * activation_bytes(sizes, split) * (split.tp - 1) // split.tp
 
 
@@ -42,14 +45,25 @@ def boundary_bytes(sizes: TransformerSizes, split: Split) -> int:
 
 
 def ring_bytes(sizes: TransformerSizes, split: Split) -> int:
-    """Return a rank's block of keys and values in ring attention: 2 b (s/c) h_kv w / t."""
+    """Return a rank's block of keys and values in ring attention: 2 b (s/c) h_kv w / t.
+
+    It has a whole head at least, which several ranks have if there are fewer heads than ranks.
+
+    Source:
+        Megatron-LM, core/transformer/attention.py, num_query_groups_per_partition.
+    """
     tokens = split.micro_batch * sizes.sequence // split.cp
-    return 2 * tokens * sizes.kv_hidden * sizes.item_bytes // split.tp
+    width = max(sizes.kv_hidden // split.tp, sizes.hidden // sizes.heads)
+    return 2 * tokens * width * sizes.item_bytes
 
 
 def expert_bytes(sizes: TransformerSizes, split: Split) -> int:
-    """Return the tokens' bytes that a rank brings to an all-to-all of experts: b (s/c) topk h w."""
-    return sizes.topk * activation_bytes(sizes, split)
+    """Return the tokens' bytes that a rank brings to an all-to-all of experts: b (s/c) topk h w.
+
+    With sequence parallelism it has a t-th of the tokens.
+    """
+    parts = split.tp if split.sequence_parallel else 1
+    return sizes.topk * activation_bytes(sizes, split) // parts
 
 
 def dense_gradient_bytes(sizes: TransformerSizes, split: Split) -> int:

@@ -124,6 +124,35 @@ def test_tokens_go_to_experts_and_back_four_times_per_layer() -> None:
     assert sent(graph)["ep"] == 4 * (32 * 2 * 64 * 2) * 3 // 4
 
 
+def test_ranks_that_share_experts_send_these_a_part_of_the_tokens_each() -> None:
+    """Megatron-LM's dispatcher: all-to-all, all-gather; reduce-scatter, all-to-all; and backward.
+
+    Of b s h w = 4,096 bytes, TP's ranks gather and scatter 5 times for attention and 4 times topk
+    for experts, of which they send a half.
+    """
+    sizes = replace(SMALL, experts=8, topk=2)
+    split = Split(tp=2, dp=4, ep=4, layers_per_stage=1, sequence_parallel=True)
+    graph = generate("x", sizes, split)
+
+    assert sent(graph)["ep"] == 4 * 2 * 4096 // 2 * 3 // 4
+    assert sent(graph)["tp"] == (5 + 4 * 2) * 4096 // 2
+    assert traffic.tensor_bytes(sizes, split) == sent(graph)["tp"]
+    all_to_all, gather = CalledCollective.ALL_TO_ALL, CalledCollective.ALL_GATHER
+    assert [node.call for node in graph.ranks[0].nodes[:8]] == [
+        *(gather, None, CalledCollective.REDUCE_SCATTER),
+        *(all_to_all, gather, None, CalledCollective.REDUCE_SCATTER, all_to_all),
+    ]
+
+
+def test_a_rank_has_a_whole_head_of_keys_and_values() -> None:
+    """Two heads of eight among four ranks, with 8 numbers each: each has one of them."""
+    few = replace(SMALL, kv_heads=2)
+    tokens = 32 // 2
+    assert traffic.ring_bytes(few, Split(tp=4, cp=2)) == 2 * tokens * 8 * 2
+    assert traffic.ring_bytes(few, Split(tp=2, cp=2)) == 2 * tokens * 8 * 2
+    assert traffic.ring_bytes(few, Split(cp=2)) == 2 * tokens * 16 * 2
+
+
 def test_experts_compute_for_some_tokens_while_others_are_on_their_way() -> None:
     """A layer's forward pass with tokens in two parts; the next layer waits for both.
 
@@ -286,3 +315,11 @@ def test_each_rank_has_the_nodes_that_it_would_have_alone(split: Split, experts:
 def test_what_can_t_be_divided_is_refused(change: dict[str, int], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         generate("x", SMALL, replace(Split(), **change))  # type: ignore[arg-type]
+
+
+def test_heads_of_keys_and_values_are_dealt_evenly() -> None:
+    """As in Megatron-LM, ranks have as many of them, or as many ranks have each."""
+    sizes = replace(SMALL, heads=24, hidden=96, kv_heads=6)
+    check(sizes, Split(tp=2), "")
+    with pytest.raises(ConfigError, match="kv_heads: must be a multiple of tp, 4, or a divisor"):
+        check(sizes, Split(tp=4), "")
