@@ -26,6 +26,7 @@ _NOT_OPTIONS = (
     "given",
     "files",
     "versions",
+    "sources",
 )
 
 

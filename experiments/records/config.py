@@ -19,6 +19,7 @@ from typing import Any
 import ringleaf
 from ringleaf.core.disk import write_text
 from ringleaf.core.installed import version_of
+from ringleaf.core.remembered import own_state
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.folder import CONFIG, SUMMARY
 from ringleaf.experiments.records.named_files import digests
@@ -77,13 +78,20 @@ def git_commit(root: Path = HERE) -> str | None:
     return commit + ("+" if any(not line.startswith("# ") for line in lines) else "")
 
 
+def code() -> dict[str, Any]:
+    """Return what tells code from other code: where Git can't tell its sources, their state."""
+    commit = git_commit()
+    edited = None if commit is not None and not commit.endswith("+") else own_state()
+    return {"git_commit": commit, "versions": versions(), "sources": edited}
+
+
 def write_config(folder: Path, resolved: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Begin a run directory: write the options as given, and as resolved."""
     typed = without_aside(options)
     about: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(),
-        "git_commit": git_commit(),
+        **code(),
         "machine": {"system": _system(), "processor": platform.machine()},
         "given": typed,
         "files": digests(typed),

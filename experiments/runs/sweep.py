@@ -20,10 +20,9 @@ from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.figures.sheet import in_column_of
 from ringleaf.experiments.records.config import (
     SCHEMA_VERSION,
-    git_commit,
+    code,
     read_json,
     read_summary,
-    versions,
     without_aside,
     write_json,
 )
@@ -219,7 +218,7 @@ def _finished(cases: Mapping[str, Case]) -> list[str]:
     If all are finished, return none, so that they are run again. Live runs differ each time, but
     count as well; runs of objects don't, as the same name may be another one's.
     """
-    code = {"git_commit": git_commit(), "versions": versions()}
+    about = code()
     finished = []
     for place, case in cases.items():
         folder = Path(case["out"])
@@ -229,7 +228,7 @@ def _finished(cases: Mapping[str, Case]) -> list[str]:
         except RingleafError:
             continue
         typed = without_aside(case)
-        asked = code | {"given": typed, "files": digests(typed)}
+        asked = about | {"given": typed, "files": digests(typed)}
         is_same = all(config.get(name) == value for name, value in asked.items())
         if summary["complete"] and is_same and not _has_objects(typed):
             finished.append(place)

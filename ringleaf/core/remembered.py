@@ -39,7 +39,7 @@ def remembered_bytes(name: str, make: Callable[[], bytes], package: Path = PACKA
     """Return what `make` returns, or has returned for the same sources, as `remembered`."""
     try:
         path = cache_folder() / "answers" / name
-        about = f"{name} {_own_state() if package == PACKAGE else _state(package)}"
+        about = f"{name} {own_state() if package == PACKAGE else _state(package)}"
         kept = read_sealed(path, about)
     except (OSError, ConfigError):
         return make()
@@ -52,7 +52,7 @@ def remembered_bytes(name: str, make: Callable[[], bytes], package: Path = PACKA
 
 
 @cache
-def _own_state() -> str:
+def own_state() -> str:
     """Return the state of the sources that this process began with."""
     return _state(PACKAGE)
 

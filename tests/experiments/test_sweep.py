@@ -183,8 +183,7 @@ def test_published_formulas_at_their_corners() -> None:
 
 
 def set_commit(monkeypatch: pytest.MonkeyPatch, commit: str) -> None:
-    for module in (sweep, config):
-        monkeypatch.setattr(module, "git_commit", lambda: commit)
+    monkeypatch.setattr(config, "git_commit", lambda: commit)
 
 
 @pytest.fixture
@@ -237,6 +236,25 @@ def test_what_other_code_or_options_have_measured_is_not_kept(
     sweep.run(cases, name="x", emit=lambda _: None)
 
     assert runs == ["size=1K", "interrupted", "size=1K", "size=2K"]
+
+
+@pytest.mark.parametrize(("before", "after"), [("0" * 40, "0" * 40 + "+"), ("0" * 40 + "+",) * 2])
+def test_sources_that_are_edited_are_other_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str
+) -> None:
+    """Git alone can't tell one edit from the next."""
+    set_commit(monkeypatch, before)
+    first = config.code()
+    assert config.code() == first
+    set_commit(monkeypatch, after)
+    monkeypatch.setattr(config, "own_state", lambda: "edited")
+    assert config.code() != first
+
+
+def test_sources_of_a_commit_need_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their times are others in each clone, and on each machine."""
+    set_commit(monkeypatch, "0" * 40)
+    assert config.code()["sources"] is None
 
 
 def change_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
