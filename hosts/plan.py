@@ -352,9 +352,17 @@ def parts_of(
 def stage_first(of_nodes: Plans) -> None:
     """Stage each stream's first message, if it may come before its chunks are ready for it.
 
-    It comes before there is credit, so it must be let in at once.
+    It comes before there is credit, so it must be let in at once. So must the first one to the
+    tensor, where others to scratch memory come before it: a peer that has them may answer with what
+    replaces a chunk of theirs, before their acknowledgement is there.
     """
-    firsts = of_nodes.streams.first[of_nodes.streams.kind == RECEIVE]
+    is_receive = of_nodes.streams.kind == RECEIVE
+    firsts = of_nodes.streams.first[is_receive]
+    if of_nodes.scratch:
+        to_tensor = (of_nodes.kind == RECEIVE) & (of_nodes.start < of_nodes.own_chunks)
+        places = np.flatnonzero(to_tensor)
+        _, first_of = np.unique(of_nodes.stream[places], return_index=True)
+        firsts = np.concatenate((firsts, places[first_of]))
     at, size = of_nodes.after_at[firsts], 2 * (of_nodes.stop - of_nodes.start)[firsts]
     sums = np.concatenate(([0], np.cumsum(of_nodes.after)))
     of_nodes.staged[firsts] |= sums[at + size] > sums[at]

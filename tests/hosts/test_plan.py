@@ -147,3 +147,15 @@ def test_keys_are_numbered_in_their_order(keys: list[int], most: int) -> None:
     assert [keys[place] for place in first] == sorted(set(keys))
     assert first.tolist() == [keys.index(key) for key in sorted(set(keys))]
     assert [keys[first[each]] for each in number] == keys
+
+
+def test_an_answer_may_come_before_the_acknowledgement_of_what_it_replaces() -> None:
+    """Two ranks swap chunks by scratch memory, on one stream: first to it, and then to the tensor.
+
+    A rank's second message replaces what the other's first one was read from.
+    """
+    there = [Transfer(0, src, 2 + (1 - src), src, Op.COPY) for src in (0, 1)]
+    back = [Transfer(1, 2 + src, 1 - src, 1 - src, Op.COPY) for src in (0, 1)]
+    made = plans(Schedule(Collective.ALLREDUCE, "by hand", 2, 2, [*there, *back], scratch=1), 4)
+    receives = [(message, staged) for _, kind, message, _, staged in told(made) if kind == RECEIVE]
+    assert sorted(receives) == [(0, False), (1, False), (2, True), (3, True)]
