@@ -113,14 +113,16 @@ def _host_cuts(kinds: Counter[tuple[int, int, int]], sets: Sets) -> Cuts:
     inside = sets[:, switch]
     if len({*up, *down}) == 1:  # the senders are as many as there are, those inside first
         here = inside @ members
-        return np.minimum.reduce([up[0] * abs(here - senders) for senders in halves])
+        alike: Cuts = np.minimum.reduce([up[0] * abs(here - senders) for senders in halves])
+        return alike
     always = (inside * down * members).sum(axis=1)
     added = np.where(inside, -down, up)
     order = np.argsort(added, axis=1)
     added = np.take_along_axis(added, order, axis=1)
     before = np.cumsum(members[order], axis=1) - members[order]
     taken = [np.clip(senders - before, 0, members[order]) for senders in halves]
-    return always + np.minimum.reduce([(added * each).sum(axis=1) for each in taken])
+    least: Cuts = always + np.minimum.reduce([(added * each).sum(axis=1) for each in taken])
+    return least
 
 
 def _refined(graph: nx.Graph[str], kinds: Counter[tuple[int, int, int]], start: Sets) -> int:

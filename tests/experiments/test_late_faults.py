@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,8 +52,8 @@ def test_jobs_and_workloads_count_what_links_lost(tmp_path: Path) -> None:
     model = tmp_path / "small.yaml"
     model.write_text("layers:\n  - {elements: 64, forward: 1us, backward: 1us}\n")
     jobs = [{"model": str(model), "ranks": 2, "iterations": 1}]
-    lossy = {"topo": "leafspine,leaves=1,spines=0,hosts=2", "faults": "s0 down for 2100ns"}
-    lossy["figures"] = "no"
+    lossy: dict[str, Any] = {"topo": "leafspine,leaves=1,spines=0,hosts=2", "figures": "no"}
+    lossy["faults"] = "s0 down for 2100ns"
     row = ringleaf.run(jobs=jobs, servers=0, **lossy).rows[0]
     assert row.lost >= 2
     done = ringleaf.run(workload="incast", ranks=2, flow_sizes="1K", **lossy)
