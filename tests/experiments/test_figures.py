@@ -17,7 +17,7 @@ from ringleaf.core.faults import parse_faults
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.figures.style import INK, matplotlib_style, themed
 from ringleaf.experiments.records.slow_links import with_slow_links
-from ringleaf.experiments.workloads.collective import figures, link_figures
+from ringleaf.experiments.workloads.collective import figures, link_figures, table
 from ringleaf.experiments.workloads.collective.figures import draw_busbw, draw_time
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.link_figures import (
@@ -78,6 +78,15 @@ def draw_all(run: CollectiveResults, folder: Path) -> dict[str, str]:
     place.mkdir()
     with matplotlib_style():
         return {name: draw(place / name) for name, draw in run.tasks(folder).items()}
+
+
+def test_algorithms_are_compared_where_all_have_been_measured() -> None:
+    """Ctrl-C came after one of two algorithms at the largest size."""
+    run = make_run("fattree,k=4", ("ring", "switchml"), (1 << 10, 1 << 20))
+    run.rows = sorted(run.rows, key=lambda row: row.size_bytes)[:3]
+    assert [run.mark(row) for row in run.rows] == ["best", "", ""]
+    assert table.fastest(run.rows) == "fastest at 1 KiB: ring; times as long: switchml 1.01"
+    assert "fastest at 1 KiB" in next(iter(run.facts())).what
 
 
 @pytest.mark.parametrize(

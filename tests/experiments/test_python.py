@@ -109,14 +109,32 @@ def test_a_schedule_of_ones_own_is_run_and_judged() -> None:
         ringleaf.run(topo=RACK, algo=chain(4), size="4K")
 
 
-def test_a_folder_of_0_1_0_is_loaded(tmp_path: Path) -> None:
-    """Its summary has no kind, and its rows have fewer columns."""
+def load_0_1_0(folder: Path, *rows: dict[str, Any]) -> python.Result:
+    """Load a folder of 0.1.0, whose summary has no kind, and whose rows have fewer columns."""
     names = "algo size_bytes count dtype redop time_ps algbw_gb_s busbw_gb_s bound_ps bound_percent"
     more = "floor_ps floor_percent wrong wire_bytes retransmissions drops lost packet_hops events"
-    row = dict.fromkeys(f"{names} {more}".split(), 1) | {"algo": "ring"}
-    summary = {"schema_version": 2, "complete": True, "wrong": 0, "rows": [row]}
-    (tmp_path / "summary.json").write_text(json.dumps(summary))
-    assert ringleaf.load(tmp_path).fastest().algo == "ring"
+    usual = dict.fromkeys(f"{names} {more}".split(), 1)
+    summary = {"schema_version": 2, "complete": True, "wrong": 0}
+    all_rows = [usual | row for row in rows]
+    (folder / "summary.json").write_text(json.dumps(summary | {"rows": all_rows}))
+    return ringleaf.load(folder)
+
+
+def test_a_folder_of_0_1_0_is_loaded(tmp_path: Path) -> None:
+    assert load_0_1_0(tmp_path, {"algo": "ring"}).fastest().algo == "ring"
+
+
+def test_the_fastest_is_that_of_the_largest_size_that_all_have(tmp_path: Path) -> None:
+    """A small size takes less time, and of the last one an interrupted run has only some rows."""
+    times_ps = {"tree": (10, 90, 150), "ring": (20, 40, None)}
+    rows = [
+        {"algo": algo, "size_bytes": size, "time_ps": time_ps}
+        for algo, times in times_ps.items()
+        for size, time_ps in zip((1, 2, 3), times, strict=True)
+        if time_ps is not None
+    ]
+    best = load_0_1_0(tmp_path, *rows).fastest()
+    assert (best.algo, best.size_bytes) == ("ring", 2)
 
 
 def test_a_sweep_has_runs_rows_and_a_figure(tmp_path: Path) -> None:

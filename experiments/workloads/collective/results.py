@@ -30,6 +30,7 @@ from ringleaf.experiments.workloads.collective import table
 from ringleaf.experiments.workloads.collective.rows import (
     CollectiveRow,
     LinkSeries,
+    compared_bytes,
     is_one_size,
     largest_bytes,
 )
@@ -247,9 +248,11 @@ class CollectiveResults(Results):
         yield RunFact(f"{hops:,}", f"packets on links, {how}")
 
     def mark(self, row: CollectiveRow) -> str:
-        """Return whether a row is wrong, or the best of its size."""
+        """Return whether a row is wrong, or the best of its size, if that can be compared."""
         if row.wrong:
             return "wrong"
+        if row.size_bytes not in compared_bytes(each.size_bytes for each in self.rows):
+            return ""
         times = [each.time_ps for each in self.rows if each.size_bytes == row.size_bytes]
         return "best" if len(times) > 1 and row.time_ps == min(times) else ""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -76,6 +78,16 @@ class LinkSeries:
 def largest_bytes(results: CollectiveResults) -> int:
     """Return the largest size."""
     return max((row.size_bytes for row in results.rows), default=0)
+
+
+def compared_bytes(sizes: Iterable[int]) -> list[int]:
+    """Return the sizes at which algorithms can be compared, in order, given the size of each row.
+
+    An interrupted run has sizes at which only some of its algorithms were measured.
+    """
+    counts = Counter(sizes)
+    most = max(counts.values(), default=0)
+    return sorted(size for size, count in counts.items() if count == most)
 
 
 def algorithms(results: CollectiveResults) -> list[str]:

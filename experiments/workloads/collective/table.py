@@ -22,6 +22,7 @@ from ringleaf.experiments.records.conditions import (
 )
 from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.spec.network import FLOW
+from ringleaf.experiments.workloads.collective.rows import compared_bytes
 from ringleaf.topologies.kinds import LinkKind, describe
 from ringleaf.topologies.registry import notes
 
@@ -151,13 +152,13 @@ def beyond(row: Explained) -> str:
 
 
 def by_time(rows: Sequence[CollectiveRow]) -> list[CollectiveRow]:
-    """Return the rows of the largest size, the fastest first."""
-    size = max(row.size_bytes for row in rows)
+    """Return the rows of the largest size that can be compared, the fastest first."""
+    size = compared_bytes(row.size_bytes for row in rows)[-1]
     return sorted((row for row in rows if row.size_bytes == size), key=lambda row: row.time_ps)
 
 
 def fastest(rows: Sequence[CollectiveRow]) -> str:
-    """Return a line on which algorithm was fastest at the largest size."""
+    """Return a line on which algorithm was fastest at the largest size that can be compared."""
     first, *others = by_time(rows)
     times = ", ".join(f"{row.algo} {row.time_ps / first.time_ps:.2f}" for row in others)
     slower = f"; times as long: {times}" if times else ""
