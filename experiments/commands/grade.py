@@ -63,9 +63,11 @@ def _marks(assignment: StudentAssignment, file: Path) -> list[CaseMark]:
             taken = take_in(file, assignment.kind, Path(place))
         except (ConfigError, ScheduleError) as error:
             return marks.unrun(assignment, str(error))
-        return [
-            marks.mark(
-                case, attempt({**case.options, **taken.options}, assignment.seconds), taken.steps
-            )
+        outcomes = (
+            attempt({**case.options, **taken.options}, assignment.seconds)
             for case in assignment.cases
+        )
+        return [
+            marks.mark(case, outcome, taken.steps, taken.fault(outcome.problem))
+            for case, outcome in zip(assignment.cases, outcomes, strict=True)
         ]

@@ -38,13 +38,21 @@ class CaseMark:
         return self.case.points if self.verdict == PASSED else 0.0
 
 
-def mark(case: AssignedCase, outcome: CaseOutcome, steps: int | None) -> CaseMark:
-    """Return a case's mark, given its outcome, and a schedule's steps."""
+def mark(case: AssignedCase, outcome: CaseOutcome, steps: int | None, fault: str = "") -> CaseMark:
+    """Return a case's mark.
+
+    Args:
+        case: The case.
+        outcome: What it has come to.
+        steps: A schedule's steps.
+        fault: Why it did not run, as far as that is the file's own fault, so students see it.
+    """
     if outcome.timed_out:
         detail = f"ended after {outcome.seconds:.1f} s"
         return CaseMark(case, "took too long to run", detail, outcome.seconds, is_error=True)
     if outcome.problem:
-        return CaseMark(case, "did not run", outcome.problem, outcome.seconds, is_error=True)
+        verdict = f"did not run: {fault}" if fault else "did not run"
+        return CaseMark(case, verdict, outcome.problem, outcome.seconds, is_error=True)
     wrong = list(_complaints(case, outcome, steps))
     if not wrong:
         return CaseMark(case, PASSED, f"time {_us(outcome.time_ps)}", outcome.seconds)

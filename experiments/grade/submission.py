@@ -27,10 +27,29 @@ class Submission:
     Attributes:
         options: The options of a run that name it.
         steps: Steps of a schedule; None: a program.
+        name: The file's own name.
     """
 
     options: dict[str, str]
     steps: int | None
+    name: str
+
+    def fault(self, problem: str) -> str:
+        """Return what a case's problem says of the file alone; "": nothing.
+
+        What was got is left out, as it may be the case's, and so is what p4c says of other files
+        that a program includes.
+        """
+        from ringleaf.networks.virtual.patience import STALLED
+
+        if problem.startswith(STALLED):
+            return "nothing gets through any more"
+        (copy,) = map(Path, self.options.values())
+        text = problem.removeprefix("algo: ").removeprefix(f"{copy.parent}/").partition(", got ")[0]
+        complaint = text.removeprefix(f"{copy.name}: p4c: ")
+        if not text.startswith(copy.name) or not complaint.startswith(copy.name):
+            return ""
+        return complaint.replace(copy.name, self.name)
 
 
 def take_in(path: Path, kind: str, folder: Path) -> Submission:
@@ -51,7 +70,7 @@ def _schedule(path: Path, folder: Path) -> Submission:
     schedule = algorithm.build(algorithm.ranks)
     copy = folder / f"{_NAME}{path.suffix.lower()}"
     shutil.copyfile(path, copy)
-    return Submission({"algo": str(copy)}, schedule.steps)
+    return Submission({"algo": str(copy)}, schedule.steps, path.name)
 
 
 def _program(path: Path, folder: Path) -> Submission:
@@ -74,7 +93,7 @@ def _program(path: Path, folder: Path) -> Submission:
 
         find_compiler("grade", "hand in BMv2 JSON")
     _copy(path, copy)
-    return Submission({"program": str(copy)}, None)
+    return Submission({"program": str(copy)}, None, path.name)
 
 
 def _copy(path: Path, copy: Path) -> None:

@@ -20,6 +20,8 @@ from ringleaf.hosts.rc.state import LONGEST_PAUSE
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.virtual.circling import Circling
 
+STALLED = "run: nothing has got through"
+"""The beginning of what is said of a stall."""
 LEAST_PS = PS_PER_S
 PROBES = 100
 """The least number of probes in a row without an answer that make a stall."""
@@ -197,7 +199,4 @@ class Patience:
         if self._circling:
             hops = format_count(self._circling.hops, "packet-hop")
             vain = f"{vain}, and in {hops}, so packets go round in circles"
-        return (
-            f"run: nothing has got through for {longest} of simulated time{vain}, "
-            f"got {reasons}{more}; {remedy}"
-        )
+        return f"{STALLED} for {longest} of simulated time{vain}, got {reasons}{more}; {remedy}"

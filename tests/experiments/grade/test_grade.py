@@ -26,8 +26,9 @@ from ringleaf.experiments.grade.assignment import (
     StudentAssignment,
     read_assignment,
 )
-from ringleaf.experiments.grade.submission import take_in
+from ringleaf.experiments.grade.submission import Submission, take_in
 from ringleaf.experiments.grade.trial import CaseOutcome
+from ringleaf.networks.virtual.patience import STALLED
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples" / "grade"
@@ -136,6 +137,28 @@ def test_a_students_file_is_copied_to_a_name_of_ours(tmp_path: Path) -> None:
 
     assert taken.options == {"algo": str(tmp_path / "copy" / "submission.csv")}
     assert taken.steps == 6
+
+
+@pytest.mark.parametrize(
+    ("problem", "fault"),
+    [
+        ("{copy}: p4c: submission.p4(7): error: x: declaration not found", "my.p4(7): error: x: "),
+        ("{copy}: p4c: secret.p4(1):syntax error, unexpected IDENTIFIER", ""),
+        ("{copy}: no P4Table named 'members', got P4TableEntry(slots=399)", "my.p4: no P4Table "),
+        (f"{STALLED} for 1.36 s of simulated time, got h0 waits", "nothing gets through any more"),
+        ("hosts: must be 3 to 8, got 9", ""),
+        ("", ""),
+    ],
+)
+def test_students_see_what_is_their_files_own_fault(
+    tmp_path: Path, problem: str, fault: str
+) -> None:
+    """Files that P4 includes, and what cases have, stay hidden."""
+    copy = tmp_path / "submission.p4"
+    shown = Submission({"program": str(copy)}, None, "my.p4").fault(problem.format(copy=copy))
+    assert shown.startswith(fault)
+    assert bool(shown) == bool(fault)
+    assert "399" not in shown
 
 
 def test_files_that_are_broken_are_refused_before_anything_runs(
@@ -310,7 +333,7 @@ def test_the_example_gives_points_in_processes_of_their_own(
     assert code == 1
     out = capsys.readouterr().out
     assert "is quick for small tensors      0/2  too slow; too many steps" in out
-    assert "wrong number of hosts           0/1  did not run" in out
+    assert "wrong number of hosts           0/1  did not run: ring.csv is for 4 ranks\n" in out
     assert "leafspine" not in out
     (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("failures"), suite.get("errors")) == ("1", "1")
