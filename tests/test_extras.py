@@ -34,7 +34,9 @@ def test_stepping_on_a_terminal_says_what_it_needs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "textual", None)  # as if it were not there
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
 
     assert cli.perform(["step", "ring"]) == 2
     assert re.search(

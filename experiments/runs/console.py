@@ -10,7 +10,7 @@ from collections.abc import Callable
 from errno import EAGAIN, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC, EPIPE
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -67,9 +67,14 @@ def say_if_read(line: str) -> None:
 Write = Callable[[str], object]
 
 
+def can_draw(*streams: TextIO) -> bool:
+    """Return whether streams are terminals, and those know more than lines, as dumb ones don't."""
+    return os.environ.get("TERM") != "dumb" and all(each.isatty() for each in streams)
+
+
 def to_terminal() -> Write | None:
-    """Return a function that writes to stderr; None if that is no terminal."""
-    if not sys.stderr.isatty():
+    """Return a function that writes to stderr; None if that is no terminal, or a dumb one."""
+    if not can_draw(sys.stderr):
         return None
 
     def write(text: str) -> None:
@@ -80,11 +85,15 @@ def to_terminal() -> Write | None:
 
 
 def columns() -> int:
-    """Return how many letters fit into a line of the terminal on stderr, if it is one."""
+    """Return how many letters fit into a line of the terminal on stderr, if it is one.
+
+    A terminal that does not say its size has 0 columns.
+    """
     try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns - 1 or sys.maxsize
+        size = os.get_terminal_size(sys.stderr.fileno())
     except (OSError, ValueError):
         return sys.maxsize
+    return size.columns - 1 if size.columns > 1 else sys.maxsize
 
 
 def in_place(text: str) -> str:

@@ -12,7 +12,7 @@ import typer
 from ringleaf.core.disk import write_text
 from ringleaf.core.extras import require
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.runs.console import Debug, guard, say
+from ringleaf.experiments.runs.console import Debug, can_draw, guard, say
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.stepper.request import StepSpec, step_request
@@ -53,7 +53,7 @@ def step_command(
     from ringleaf.experiments.stepper.plain import lines
     from ringleaf.experiments.stepper.story_maker import tell
 
-    on_screen = html is None and not plain and sys.stdout.isatty()
+    on_screen = html is None and not plain and can_draw(sys.stdin, sys.stdout)
     if on_screen:
         require("textual", "step on a terminal")
     story = tell(request)

@@ -14,6 +14,7 @@ from typing import Any
 from ringleaf.core.disk import write_text
 from ringleaf.core.shipped import built_program, built_programs
 from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.runs.console import can_draw
 from ringleaf.experiments.walk.packets import names_capture, origin, read_packet
 
 PORTS = 510  # v1model's ports, without the one that drops
@@ -136,4 +137,4 @@ def _columns() -> int:
 
 
 def _colours(plain: bool) -> bool:
-    return not plain and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return not plain and can_draw(sys.stdout) and "NO_COLOR" not in os.environ

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from typed import ROOT
 
 from ringleaf.core import compiling
 from ringleaf.experiments.commands.cli import perform
-from ringleaf.experiments.runs import loading, pool
+from ringleaf.experiments.runs import console, loading, pool
 from ringleaf.experiments.runs.console import guard
 from ringleaf.experiments.runs.progress import PRIOR_S, Progress
 
@@ -147,18 +148,36 @@ def test_a_pipe_is_told_once_that_much_is_compiled(monkeypatch: pytest.MonkeyPat
     assert len(said) == 1
 
 
-@pytest.mark.parametrize("is_terminal", [False, True])
-def test_a_command_tells_a_pipe_on_stderr_alone(
-    is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("is_terminal", "term", "draws"),
+    [(False, "xterm", False), (True, "xterm", True), (True, "dumb", False)],
+)
+def test_a_command_tells_a_pipe_or_a_dumb_terminal_on_stderr_alone(
+    is_terminal: bool,
+    term: str,
+    draws: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for name in ("notice", "show"):
         monkeypatch.setattr(compiling, name, None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("TERM", term)
 
     guard(compiling.say_once)()
 
     line = f"ringleaf: {compiling.NOTICE}\n"
-    assert capsys.readouterr() == ("", "" if is_terminal else line)
+    assert capsys.readouterr() == ("", "" if draws else line)
+
+
+@pytest.mark.parametrize(("columns", "text"), [(0, "loading"), (1, "loading"), (5, "load")])
+def test_a_terminal_that_says_no_size_gets_whole_lines(
+    columns: int, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = os.terminal_size((columns, 24))
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: size)
+    monkeypatch.setattr(sys.stderr, "fileno", lambda: 2)
+    assert console.in_place("loading") == f"\r\x1b[K{text}\r"
 
 
 @pytest.mark.parametrize(("is_warm", "count"), [(False, 1), (True, 0)])

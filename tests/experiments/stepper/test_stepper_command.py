@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,22 @@ def test_every_collective_is_told_to_a_pipe(name: str, capsys: pytest.CaptureFix
     assert "3 ranks" in told
     assert "\x1b" not in told
     assert told.endswith(" must: all right\n")
+
+
+@pytest.mark.parametrize(("can_read", "term"), [(False, "xterm"), (True, "dumb")])
+def test_a_terminal_without_keys_or_a_dumb_one_is_told_as_a_pipe(
+    can_read: bool,
+    term: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A view there would wait for keys that never come."""
+    monkeypatch.setitem(sys.modules, "textual", None)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: can_read)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", term)
+    assert call("step", "ring", "--ranks", "3") == 0
+    assert capsys.readouterr().out.endswith(" must: all right\n")
 
 
 def test_a_vote_of_a_subset_does_not_look_like_one_of_all() -> None:
