@@ -90,6 +90,14 @@ def test_algorithms_are_compared_where_all_have_been_measured() -> None:
     assert "fastest at 1 KiB" in next(iter(run.facts())).what
 
 
+def test_wrong_results_are_never_the_fastest() -> None:
+    run = make_run("fattree,k=4", ("ring", "tree", "switchml"), (1 << 10,))
+    run.rows[0] = replace(run.rows[0], wrong=5)
+    assert [run.mark(row) for row in run.rows] == ["wrong", "best", ""]
+    assert table.fastest(run.rows) == "fastest at 1 KiB: tree; times as long: switchml 1.01"
+    assert table.fastest(run.rows[:1]) == "fastest at 1 KiB: ring"
+
+
 @pytest.mark.parametrize(
     ("topo", "groups"),
     [

@@ -125,14 +125,17 @@ def test_a_folder_of_0_1_0_is_loaded(tmp_path: Path) -> None:
 
 
 def test_the_fastest_is_that_of_the_largest_size_that_all_have(tmp_path: Path) -> None:
-    """A small size takes less time, and of the last one an interrupted run has only some rows."""
+    """A small size takes less time, an interrupted run has only some rows of the last one, and
+    chain is wrong.
+    """
     times_ps = {"tree": (10, 90, 150), "ring": (20, 40, None)}
     rows = [
-        {"algo": algo, "size_bytes": size, "time_ps": time_ps}
+        {"algo": algo, "size_bytes": size, "time_ps": time_ps, "wrong": 0}
         for algo, times in times_ps.items()
         for size, time_ps in zip((1, 2, 3), times, strict=True)
         if time_ps is not None
     ]
+    rows.append({"algo": "chain", "size_bytes": 2, "time_ps": 30, "wrong": 7})
     best = load_0_1_0(tmp_path, *rows).fastest()
     assert (best.algo, best.size_bytes) == ("ring", 2)
 

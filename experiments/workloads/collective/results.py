@@ -33,6 +33,7 @@ from ringleaf.experiments.workloads.collective.rows import (
     compared_bytes,
     is_one_size,
     largest_bytes,
+    right_rows,
 )
 from ringleaf.topologies.kinds import LinkKind, reference
 
@@ -251,9 +252,10 @@ class CollectiveResults(Results):
         """Return whether a row is wrong, or the best of its size, if that can be compared."""
         if row.wrong:
             return "wrong"
-        if row.size_bytes not in compared_bytes(each.size_bytes for each in self.rows):
+        rows = right_rows(self.rows)
+        if row.size_bytes not in compared_bytes(each.size_bytes for each in rows):
             return ""
-        times = [each.time_ps for each in self.rows if each.size_bytes == row.size_bytes]
+        times = [each.time_ps for each in rows if each.size_bytes == row.size_bytes]
         return "best" if len(times) > 1 and row.time_ps == min(times) else ""
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -80,10 +80,16 @@ def largest_bytes(results: CollectiveResults) -> int:
     return max((row.size_bytes for row in results.rows), default=0)
 
 
+def right_rows(rows: Sequence[CollectiveRow]) -> Sequence[CollectiveRow]:
+    """Return the rows without wrong values, as others' times say nothing; all, if all are wrong."""
+    return [row for row in rows if not row.wrong] or rows
+
+
 def compared_bytes(sizes: Iterable[int]) -> list[int]:
     """Return the sizes at which algorithms can be compared, in order, given the size of each row.
 
-    An interrupted run has sizes at which only some of its algorithms were measured.
+    An interrupted run has sizes at which only some of its algorithms were measured; at others,
+    some have wrong values.
     """
     counts = Counter(sizes)
     most = max(counts.values(), default=0)

@@ -22,7 +22,7 @@ from ringleaf.experiments.records.conditions import (
 )
 from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.spec.network import FLOW
-from ringleaf.experiments.workloads.collective.rows import compared_bytes
+from ringleaf.experiments.workloads.collective.rows import compared_bytes, right_rows
 from ringleaf.topologies.kinds import LinkKind, describe
 from ringleaf.topologies.registry import notes
 
@@ -152,7 +152,8 @@ def beyond(row: Explained) -> str:
 
 
 def by_time(rows: Sequence[CollectiveRow]) -> list[CollectiveRow]:
-    """Return the rows of the largest size that can be compared, the fastest first."""
+    """Return the right rows of the largest size that can be compared, the fastest first."""
+    rows = right_rows(rows)
     size = compared_bytes(row.size_bytes for row in rows)[-1]
     return sorted((row for row in rows if row.size_bytes == size), key=lambda row: row.time_ps)
 
