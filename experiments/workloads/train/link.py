@@ -75,6 +75,7 @@ class RankConnection:
         self._made = 0
         self._calls = 0
         self._open: dict[int, Finish] = {}
+        self._over: dict[int, tuple[int, int]] = {}  # of open calls that are: end, sender
         self._names: dict[int, str] = {}
         self._watched: set[int] = set()
         self._sending = threading.Lock()
@@ -143,7 +144,7 @@ class RankConnection:
     @property
     def watched(self) -> set[int]:
         """The calls under way that are watched."""
-        return self._watched & self._open.keys()
+        return self._watched & self._open.keys() - self._over.keys()
 
     @property
     def calls_under_way(self) -> list[int]:
@@ -161,20 +162,16 @@ class RankConnection:
             FabricError: If the fabric has ended the run.
         """
         awaited = set(numbers)
-        start_ps = self.clock.now_ps
-        names = [self._names[each] for each in sorted(awaited & self._open.keys())]
         while left := awaited & self._open.keys():
-            self._block(sorted(left), sorted(self.watched - left), quietly=quietly)
-        self._expose(start_ps, names)
+            if over := left & self._over.keys():
+                self._finish(min(over))
+            else:
+                self._block(sorted(left), sorted(self.watched - left), quietly=quietly)
 
     def reach(self, time_ps: int, names: Sequence[str] = ()) -> None:
-        """Wait for a time, as the end of calls that the process has waited for before."""
+        """Wait for a time, as the end of calls that the process has waited for; note the wait."""
         start_ps = self.clock.now_ps
         self.clock.reach(time_ps)
-        self._expose(start_ps, names)
-
-    def _expose(self, start_ps: int, names: Sequence[str]) -> None:
-        """Note a wait of the rank, which ends now."""
         end_ps = self.clock.now_ps
         if end_ps > start_ps:
             self.exposed_ps += end_ps - start_ps
@@ -190,9 +187,10 @@ class RankConnection:
 
     def look(self, number: int) -> bool:
         """Return whether a call is over now; a look that finds it is not takes some time."""
-        if self.is_open(number):
+        if self.is_open(number) and number not in self._over:
             self.clock.advance(POLL_PS)
             self._block([], [], until_ps=self.clock.now_ps)
+        self._finish(number)
         return not self.is_open(number)
 
     def note(self, *what: Any) -> None:
@@ -229,22 +227,31 @@ class RankConnection:
         with self._waiting:
             self._went_ps = None
             now_ps = self.clock.now_ps
+            names = [self._names.get(each, "") for each in awaited or watched]
             self._say([wire.WAIT, awaited, watched, now_ps, until_ps, is_soft, quietly])
-            ended: list[tuple[int, int, int]] = []
+            ended: list[int] = []
             while self._went_ps is None:
                 for message in self._hear():
                     self._take(message, ended)
             if not quietly:
-                self.clock.reach(self._went_ps)
-        for number, end_ps, source in ended:
+                self.reach(self._went_ps, names)
+        for number in ended:
+            self._finish(number)
+
+    def _finish(self, number: int) -> None:
+        """Do what a call's end causes, once; it may make calls, and wait for this or others."""
+        if (over := self._over.pop(number, None)) is not None:
+            end_ps, source = over
             self._watched.discard(number)
             self._names.pop(number)
             self._open.pop(number)(source, end_ps)
 
-    def _take(self, message: wire.Message, ended: list[tuple[int, int, int]]) -> None:
+    def _take(self, message: wire.Message, ended: list[int]) -> None:
         name, *rest = message
         if name == wire.DONE:
-            ended.append((rest[0], rest[1], rest[2]))
+            number, end_ps, source = rest
+            self._over[number] = end_ps, source
+            ended.append(number)
         elif name == wire.GO:
             self._went_ps = rest[0]
         elif name == wire.ABORT:
