@@ -26,6 +26,14 @@ _NOTHING = (
     *("reset_peak_memory_stats", "reset_accumulated_memory_stats", "reset_max_memory_allocated"),
     *("reset_max_memory_cached", "set_per_process_memory_fraction"),
 )
+_NOTHING_OF_ACCELERATORS = (
+    *("set_device_index", "set_device_idx", "synchronize", "empty_cache", "empty_host_cache"),
+    *("reset_peak_memory_stats", "reset_accumulated_memory_stats"),
+)
+_ZERO_OF_ACCELERATORS = (
+    *("current_device_index", "current_device_idx", "memory_allocated", "max_memory_allocated"),
+    *("memory_reserved", "max_memory_reserved"),
+)
 _MARKS = ("range_push", "range_pop", "range_start", "range_end", "mark")
 """What marks a profile of NVTX."""
 
@@ -69,12 +77,20 @@ def _answer_for_accelerators(ranks: int) -> None:
     """Have `torch.accelerator` mean the CPU."""
     import torch
 
-    answers = {"current_accelerator": torch.device("cpu"), "device_count": ranks}
+    answers = {
+        "is_available": True,  # a script that hears so asks which one it is
+        "current_accelerator": torch.device("cpu"),
+        "device_count": ranks,
+    }
     for name, answer in answers.items():
         setattr(torch.accelerator, name, _for_scripts(getattr(torch.accelerator, name), answer))
-    torch.accelerator.current_device_index = lambda: 0
-    for name in ("set_device_index", "synchronize"):
+    for name in _ZERO_OF_ACCELERATORS:
+        setattr(torch.accelerator, name, lambda *_, **__: 0)
+    for name in _NOTHING_OF_ACCELERATORS:
         setattr(torch.accelerator, name, lambda *_, **__: None)
+    torch.accelerator.memory_stats = lambda *_, **__: {}
+    place = torch.accelerator.device_index
+    place.__enter__ = place.__exit__ = lambda *_: None
 
 
 def _for_scripts(function: Callable[..., Any], answer: Any) -> Callable[..., Any]:

@@ -255,9 +255,8 @@ def install(link: RankConnection) -> None:
     torch.Tensor.record_stream = lambda tensor, stream: None
     for device in (torch.cuda, torch.accelerator):
         device.synchronize = lambda device=None: streams.wait_for_device()
-    if not torch.accelerator.is_available():
-        current: Any = torch.cpu.current_stream
-        torch.accelerator.current_stream = current  # FSDP asks for it on CPUs, too
+    current: Any = torch.cpu.current_stream
+    torch.accelerator.current_stream = current  # FSDP asks for it on CPUs, too
 
 
 def _made_for(streams: RankStreams, kind: type[Any]) -> type[Any]:

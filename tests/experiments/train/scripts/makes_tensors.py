@@ -21,7 +21,11 @@ def scripted(x: torch.Tensor) -> torch.Tensor:
 dist.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
 rank = dist.get_rank()
 torch.accelerator.set_device_index(rank % torch.accelerator.device_count())
+assert torch.accelerator.is_available()
 assert torch.accelerator.current_accelerator() == torch.device("cpu")
+with torch.accelerator.device_index(rank):
+    torch.accelerator.empty_cache()
+    assert torch.accelerator.memory_allocated() == 0
 assert dist.get_world_size(dist.new_group(backend="mpi")) == 2
 dist.destroy_process_group()
 dist.init_process_group("mpi")
