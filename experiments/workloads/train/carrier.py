@@ -254,7 +254,7 @@ class CollectiveCarrier:
                 continue  # until nothing is under way
             self._fabric.begin(collective)
             del self._known[id(collective)]
-            if len(collective.members) < 2 or not way.elements:
+            if collective.is_of_one or not way.elements:
                 now_ps = self._now_ps
                 inputs, results = pass_on(self._data, collective, way)
                 self._note_end(collective, way, (now_ps, now_ps), inputs, results)

@@ -47,3 +47,8 @@ class MatchedCalls:
     def call(self) -> CollectiveCall:
         """The first member's call."""
         return self.parts[0].call
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether one rank alone takes part, maybe as both ends of a message."""
+        return len({*self.members}) < 2

@@ -57,7 +57,7 @@ class AheadCarrier(CollectiveCarrier):
 
     def _want(self, way: CallCarrier, collective: MatchedCalls) -> bool:
         wants_team = super()._want(way, collective)
-        if self._housed < 0 or len(collective.members) < 2 or not way.elements:
+        if self._housed < 0 or collective.is_of_one or not way.elements:
             return wants_team
         _, need = self._need(collective, way)
         is_new = need.key not in self._needs

@@ -62,11 +62,10 @@ def pass_on(
 ) -> tuple[list[Array], list[Array]]:
     """Carry out a collective of one rank, or of nothing; return what is given, and the results."""
     inputs, buffers = inputs_of(data, collective, way), buffers_of(data, collective)
-    for buffer, gift, loads, unloads in zip(
-        buffers, inputs, way.layout.loads, way.layout.unloads, strict=True
-    ):
-        tensor = np.zeros(way.layout.tensor_bytes, np.uint8)
+    tensor = np.zeros(way.layout.tensor_bytes, np.uint8)
+    for gift, loads in zip(inputs, way.layout.loads, strict=True):
         load(tensor, gift, loads)
+    for buffer, unloads in zip(buffers, way.layout.unloads, strict=True):
         unload(buffer, tensor, unloads)
     return inputs, buffers
 

@@ -156,7 +156,7 @@ class GrowingTrace:
         return titles
 
     def _end(self, chain: _Chain, done: CallDone) -> None:
-        if done.number not in chain.called:
+        if not chain.called.get(done.number):
             return
         places = chain.called[done.number]
         chain.ended[done.number] = done.now_ps
@@ -172,8 +172,11 @@ class GrowingTrace:
     ) -> list[work.WorkNode]:
         """Return the nodes of a call, without what goes before it.
 
-        An all-to-all of uneven parts, for which there is no word, is messages.
+        An all-to-all of uneven parts, for which there is no word, is messages. What a rank sends
+        to itself is nothing.
         """
+        if call.kind in calls.PAIRED and call.root != calls.ANY and members[call.root] == rank:
+            return []
         if call.kind == calls.ALL_TO_ALL and len({*call.sends, *call.takes}) > 1:
             tag = (1 + [*self._groups].index(group)) * TAGS - 1
             item = self._item_bytes(call.dtype)

@@ -181,6 +181,22 @@ def test_calls_of_nothing_and_of_one_rank_are_over_at_once() -> None:
     assert wires.ranks[1].result(1, "float32") == [7.0] * 5
 
 
+def test_what_a_rank_sends_to_itself_is_there_at_once() -> None:
+    """As by NCCL, whose all-to-alls of messages have one to oneself."""
+
+    def script(rank: Rank) -> Steps:
+        values = np.array([rank.rank, 7], np.int32)
+        given = rank.call(CollectiveCall("send", "int32", count=2, root=rank.rank), values)
+        taken = rank.call(CollectiveCall("recv", "int32", count=2, root=rank.rank), room=8)
+        yield [given, taken]
+
+    wires = Wires([script, script]).run()
+
+    assert wires.ends_ps == [0, 0]
+    assert [rank.result(1, "int32") for rank in wires.ranks] == [[0, 7], [1, 7]]
+    assert [each.wrong for each in wires.carried] == [0, 0]
+
+
 def parts_of(call: CollectiveCall, ranks: int) -> MatchedCalls:
     parts = tuple(RankCall(rank, 0, call, 0) for rank in range(ranks))
     return MatchedCalls("world", tuple(range(ranks)), parts, 0, 0)

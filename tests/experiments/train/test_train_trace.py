@@ -48,6 +48,19 @@ def test_a_rank_computes_between_calls_and_goes_on_behind_those_that_it_waits_fo
     ]
 
 
+def test_what_a_rank_sends_to_itself_is_no_node() -> None:
+    trace = make_trace()
+    for number, kind in enumerate(("send", "recv")):
+        trace.call(0, number, "all", CollectiveCall(kind, "float32", count=8), (100, 100))
+    trace.wait(0, [0, 1], 100, quietly=False)
+    trace.answer(CallDone(0, 0, 100, 0))
+    trace.answer(CallDone(0, 1, 100, 0))
+    trace.answer(Go(0, 100))
+    trace.call(0, 2, "all", SUM, (100, 100))
+
+    assert nodes_of(trace) == [(NodeKind.COMPUTE, 100, ()), (NodeKind.COLLECTIVE, 0, (0,))]
+
+
 def test_a_call_on_another_stream_follows_what_was_at_its_time() -> None:
     """It is made at 100, where the rank was, and one at 120, which is 20 behind that."""
     trace = make_trace()
