@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch.distributed import ReduceOp
 
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.train.calls import CollectiveCall, RefusedCallError
+from ringleaf.experiments.workloads.train.calls import (
+    ANY,
+    PAIRED,
+    RECEIVE,
+    CollectiveCall,
+    RefusedCallError,
+)
 from ringleaf.experiments.workloads.train.elements import Reduction
 from ringleaf.experiments.workloads.train.layout import buffer_bytes
 from ringleaf.experiments.workloads.train.link import RankConnection
@@ -91,6 +98,7 @@ class GroupCalls:
             sample = next(iter([*([] if like is None else [like]), *inputs, *outputs]))
             dtype = sample.dtype
             _check(kind, [*inputs, *outputs], dtype)
+            _check_rank(kind, root, self.ranks)
             name, factor, divisor = _reduction(op, self.ranks, dtype)
             if name:
                 _check_reduction(dtype, name)
@@ -138,6 +146,14 @@ def _check(kind: str, tensors: Tensors, dtype: torch.dtype) -> None:
             )
 
 
+def _check_rank(kind: str, rank: int, ranks: int) -> None:
+    if not 0 <= rank < ranks and (kind, rank) != (RECEIVE, ANY):
+        what = "peer" if kind in PAIRED else "root"
+        raise RefusedCallError(
+            f"{kind}: {what} must be one of {format_count(ranks, 'rank')}, got {rank}"
+        )
+
+
 def _check_reduction(dtype: torch.dtype, name: str) -> None:
     try:
         Reduction(dtype_name(dtype), name)
@@ -176,27 +192,25 @@ def _divide(tensors: Tensors, divisor: int) -> None:
             each.detach().div_(divisor, rounding_mode="trunc")
 
 
-def _copy_in(buffer: np.ndarray[Any, Any], tensors: Tensors) -> None:
+def _copy_in(buffer: Array, tensors: Tensors) -> None:
     """Copy tensors to shared memory.
 
     Their own `numpy()` would do, but for ever forbid that their storage is resized, as FSDP does.
     """
-    at = 0
-    for each in tensors:
-        data = each.detach().contiguous().reshape(-1).view(torch.uint8)
-        torch.from_numpy(buffer[at : at + data.numel()]).copy_(data)
-        at += data.numel()
+    for each, part in _with_parts(buffer, tensors):
+        part.copy_(each.detach())
 
 
-def _copy_out(buffer: np.ndarray[Any, Any], tensors: Tensors) -> None:
-    at = 0
+def _copy_out(buffer: Array, tensors: Tensors) -> None:
     with torch.no_grad():
-        for each in tensors:
-            size = each.numel() * each.element_size()
-            part = torch.from_numpy(buffer[at : at + size])
-            if each.is_contiguous():
-                part_of = each.detach().reshape(-1).view(torch.uint8)
-                part_of.copy_(part)
-            else:
-                each.detach().copy_(part.clone().view(each.dtype).view(each.shape))
-            at += size
+        for each, part in _with_parts(buffer, tensors):
+            each.detach().copy_(part)
+
+
+def _with_parts(buffer: Array, tensors: Tensors) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yield each tensor with its part of a buffer, of its type and shape."""
+    shared, at = torch.from_numpy(buffer), 0
+    for each in tensors:
+        size = each.numel() * each.element_size()
+        yield each, shared[at : at + size].view(each.dtype).view(each.shape)
+        at += size

@@ -40,7 +40,7 @@ class Link:
         self._buffer = np.zeros(0, np.uint8)
 
     def buffer(self, size_bytes: int) -> tuple[int, Array]:
-        self._buffer = np.zeros(size_bytes, np.uint8)
+        self._buffer = np.zeros(size_bytes + 16, np.uint8)
         return 0, self._buffer
 
     def give(self, number: int) -> None:
@@ -192,6 +192,26 @@ def test_averages_are_those_of_nccl(dtype: torch.dtype, value: float, mean: floa
 
 
 @pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.tensor([[3.0, 4.0]])[:, 0],  # of one element, and a stride of two
+        torch.tensor([1 - 3j]).conj().imag,  # which PyTorch negates when it is read
+        torch.tensor([[1.0, 5.0], [2.0, 6.0]]).t(),
+        torch.tensor(3.0, dtype=torch.bfloat16),
+        torch.zeros(0, 3),
+    ],
+    ids=["stride", "negative", "transposed", "scalar", "empty"],
+)
+def test_views_are_given_and_taken_as_they_look(tensor: torch.Tensor) -> None:
+    _, group = make(Base)
+    twice = (2 * tensor).tolist()
+
+    group.allreduce([tensor], SimpleNamespace(reduceOp=dist.ReduceOp.SUM)).wait()
+
+    assert tensor.tolist() == twice
+
+
+@pytest.mark.parametrize(
     ("call", "message"),
     [
         (
@@ -213,6 +233,14 @@ def test_averages_are_those_of_nccl(dtype: torch.dtype, value: float, mean: floa
         (
             lambda g: g.broadcast([torch.ones(2, device="meta")], SimpleNamespace(rootRank=0)),
             "broadcast: tensors must be dense, on the CPU",
+        ),
+        (
+            lambda g: g.broadcast([torch.ones(2)], SimpleNamespace(rootRank=2)),
+            "broadcast: root must be one of 2 ranks, got 2",
+        ),
+        (
+            lambda g: g.send([torch.ones(2)], -1),
+            "send: peer must be one of 2 ranks, got -1",
         ),
     ],
 )
