@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.experiments.bounds.busbw import busbw_factor
+from ringleaf.experiments.workloads.train import calls
 from ringleaf.experiments.workloads.train.ways import PARTS
 from ringleaf.experiments.workloads.train.wire import ITERATION, SPANS
 
@@ -80,6 +81,16 @@ class CollectiveLine:
 
 MOST_LINES = 50_000
 
+_BOUNDED_AS = {
+    **PARTS,
+    calls.GATHER: Collective.ALL_GATHER,
+    calls.SCATTER: Collective.ALL_GATHER,
+}
+"""The collective by which the busbw of each call is reckoned; a message's is its algbw.
+
+Of gathers and scatters the root's part stays where it is (nccl-tests, gather.cu and scatter.cu).
+"""
+
 
 @dataclass
 class Account:
@@ -149,7 +160,7 @@ class Account:
 
     def _row(self, key: Key, times: Sequence[int]) -> CallRow:
         typical_ps = round(median(times))
-        factor = busbw_factor(PARTS.get(key.call, Collective.BROADCAST), key.ranks)
+        factor = busbw_factor(_BOUNDED_AS.get(key.call, Collective.BROADCAST), key.ranks)
         rate = factor * key.size_bytes * 1000 / typical_ps if typical_ps else 0.0
         return CallRow(
             *(key.call, key.group, key.ranks, key.size_bytes, key.dtype, key.op, key.algorithm),

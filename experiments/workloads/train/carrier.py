@@ -357,7 +357,7 @@ class CollectiveCarrier:
         results: Sequence[Array],
     ) -> None:
         wrong = self._check(collective, way, inputs, results)
-        self._note(FinishedCollective(collective, way, way.layout.tensor_bytes, *times_ps, wrong))
+        self._note(FinishedCollective(collective, way, way.size_bytes, *times_ps, wrong))
 
 
 def _spread(addresses: Sequence[int], members: Sequence[int], nodes: int) -> list[int]:

@@ -71,6 +71,16 @@ class CallCarrier:
     system: str = ""
     edges: tuple[int, ...] | None = None
 
+    @property
+    def size_bytes(self) -> int:
+        """The size of the call: that of each rank's tensor.
+
+        Tensors of an exchange of uneven parts hold those of all ranks; its size is what a rank
+        gives on average, as of even ones.
+        """
+        shares = 1 if self.edges is None else len(self.layout.loads)
+        return self.layout.tensor_bytes // shares
+
 
 class CallCarriers:
     """All ways of a run.

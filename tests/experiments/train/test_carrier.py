@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from wires import Rank, Wires
 
 from ringleaf.core.units import PS_PER_US, serialize_ps
+from ringleaf.experiments.workloads.train.account import Account
 from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier
 from ringleaf.experiments.workloads.train.definition import wrong_elements
@@ -195,6 +196,26 @@ def test_what_a_rank_sends_to_itself_is_there_at_once() -> None:
     assert wires.ends_ps == [0, 0]
     assert [rank.result(1, "int32") for rank in wires.ranks] == [[0, 7], [1, 7]]
     assert [each.wrong for each in wires.carried] == [0, 0]
+
+
+def test_rates_of_gathers_and_uneven_exchanges_are_those_that_a_link_carries() -> None:
+    """Their busbw is half of the algbw of two ranks, as nccl-tests has it."""
+    counts = [(1, 3), (5, 3)]  # for each rank
+
+    def script(rank: Rank) -> Steps:
+        yield [rank.call(CollectiveCall("gather", "int32", count=2), np.ones(2, np.int32), room=16)]
+        sends, takes = counts[rank.rank], tuple(each[rank.rank] for each in counts)
+        exchange = CollectiveCall("all_to_all", "int32", sends=sends, takes=takes)
+        yield [rank.call(exchange, np.ones(sum(sends), np.int32), room=32)]
+
+    account = Account(2)
+    for each in Wires([script, script]).run().carried:
+        account.add(each, "world")
+
+    rows = account.rows()
+    assert {row.call: row.size_bytes for row in rows} == {"gather": 16, "all_to_all": 24}
+    for row in rows:
+        assert row.busbw_gb_s == pytest.approx(row.size_bytes / 2 * 1000 / row.time_ps)
 
 
 def parts_of(call: CollectiveCall, ranks: int) -> MatchedCalls:
