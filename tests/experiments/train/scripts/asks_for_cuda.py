@@ -21,6 +21,12 @@ ddp(x).sum().backward()
 torch.cuda.synchronize()
 assert model.weight.grad.device.type == "cpu"
 assert x.to(torch.float64).dtype == torch.float64
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    assert model(x).dtype == torch.bfloat16
+with torch.autocast(device_type="cuda"):  # whose usual type is not the CPU's
+    assert model(x).dtype == torch.float16
+assert torch.amp.GradScaler().is_enabled()
+assert torch.cuda.amp.GradScaler(init_scale=4.0).get_scale() == 4.0
 begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 side, total = torch.cuda.Stream(device), torch.ones(1000)
 begin.record()
