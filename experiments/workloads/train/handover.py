@@ -189,7 +189,7 @@ def _divide(tensors: Tensors, divisor: int) -> None:
     """Divide results that are whole numbers."""
     if divisor != 1:
         for each in tensors:
-            each.detach().div_(divisor, rounding_mode="trunc")
+            each.data.div_(divisor, rounding_mode="trunc")
 
 
 def _copy_in(buffer: Array, tensors: Tensors) -> None:
@@ -202,9 +202,12 @@ def _copy_in(buffer: Array, tensors: Tensors) -> None:
 
 
 def _copy_out(buffer: Array, tensors: Tensors) -> None:
-    with torch.no_grad():
-        for each, part in _with_parts(buffer, tensors):
-            each.detach().copy_(part)
+    """Copy results to tensors, past autograd and its count of versions, as PyTorch's backends do.
+
+    So a script may reduce a loss before the backward pass for which autograd has kept it.
+    """
+    for each, part in _with_parts(buffer, tensors):
+        each.data.copy_(part)
 
 
 def _with_parts(buffer: Array, tensors: Tensors) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:

@@ -211,6 +211,19 @@ def test_views_are_given_and_taken_as_they_look(tensor: torch.Tensor) -> None:
     assert tensor.tolist() == twice
 
 
+def test_autograd_goes_on_where_what_it_has_kept_is_reduced() -> None:
+    """As by Gloo and NCCL, which do not count it as another version of the tensor."""
+    _, group = make(Base)
+    x = torch.tensor([4.0], requires_grad=True)
+    loss = x.sqrt()
+
+    group.allreduce([loss.detach()], SimpleNamespace(reduceOp=dist.ReduceOp.SUM)).wait()
+    loss.backward()
+
+    assert loss.tolist() == [4.0]  # twice 2, as the link has it
+    assert x.grad is not None
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
