@@ -169,18 +169,22 @@ class Execution:
         """Have the first driver take reports and post requests; return why it pauses, or 0."""
         return int(d.drive(self._store.arena, self.drivers[0], d.DISPATCH, 0))
 
+    def check(self) -> None:
+        """Raise the exception by which a function that agents called has failed, if one has."""
+        if self._most(d.FAILED):
+            if self._alarms is not None:
+                self._alarms.check()
+            for operation in set(self._active.values()):
+                operation.check()
+
     def take_done(self) -> list[CollectiveOperation]:
         """Return the operations that have been done since the last call.
 
         Raises:
             BackendError: If a message was longer than what its schedule says.
         """
+        self.check()
         words = self._store.arena.words
-        if self._most(d.FAILED):
-            if self._alarms is not None:
-                self._alarms.check()
-            for operation in set(self._active.values()):
-                operation.check()
         if part := self._most(d.OVERLONG):
             peer, message = words[words[part + x.STREAM] + x.PEER], words[part + x.MESSAGE]
             node = words[walk.executor_of(words, part) + x.NODE]

@@ -160,9 +160,10 @@ class Host:
         return self.engine.serve(min(self.engine.now_ps + TURN_PS, self._changes.next_ps))
 
     def dispatch(self) -> None:
-        """Have reports taken, and requests posted."""
+        """Have reports taken, and requests posted; raise what a function that was called raised."""
         while self.execution.dispatch():
             make_room(self.task.store, self.engine.at)
+        self.execution.check()
 
     def waits(self, operations: Iterable[CollectiveOperation]) -> str:
         """Return, for people, what the host waits for in these operations."""
