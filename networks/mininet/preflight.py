@@ -19,6 +19,8 @@ PROGRAMS = {
     "ethtool": "apt install ethtool",
 }
 MODULES = "apt install linux-modules-extra-$(uname -r)"
+RIGHTS = "root's right to make networks (CAP_SYS_ADMIN and CAP_NET_ADMIN)"
+CONTAINER = "start the container with --privileged"
 BMV2_HELP = (
     "https://github.com/p4lang/behavioral-model has packages, and how to build it; "
     "or take SWITCH=embedded"
@@ -88,8 +90,12 @@ def _missing(
             yield "tc", PROGRAMS["ip"]
         if shutil.which("simple_switch_grpc") is None:
             yield "simple_switch_grpc", BMV2_HELP
-    if is_root and not absent:
-        yield from _missing_of_kernel(bmv2 and shutil.which("tc") is not None, netem_for)
+    if not is_root or absent:
+        return
+    if not _try("ip", "link", "set", "dev", "lo", "up"):
+        yield RIGHTS, CONTAINER  # so nobody knows what the kernel has
+        return
+    yield from _missing_of_kernel(bmv2 and shutil.which("tc") is not None, netem_for)
 
 
 def _is_there(program: str, is_root: bool) -> bool:

@@ -95,6 +95,19 @@ def test_disciplines_are_needed_only_by_bmv2(
     assert (not named) == (not text)
 
 
+def test_roots_in_containers_need_more_rights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be tried there: unshare(2) and rtnetlink(7) answer EPERM, whatever there is."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(preflight, "_try", lambda *command: False)
+
+    with pytest.raises(ConfigError) as caught:
+        preflight.check_machine(bmv2=True, netem_for="delay 5000us")
+
+    _, *lines = str(caught.value).split("\n")
+    assert [line.endswith("start the container with --privileged") for line in lines] == [True]
+
+
 def test_lines_become_disciplines() -> None:
     assert netem_options(LINE) == "delay 5000us loss 1.000000%"
     assert netem_options(LinkEnd("x", 1, 99 * PS_PER_US)) == ""
