@@ -91,9 +91,12 @@ def net_command(
     spec = NetSpec.read({"topo": topo, **typed})  # report errors before all else is loaded
     from ringleaf.experiments.setup.network import divide_injection, make_graph
     from ringleaf.networks.mininet.preflight import check_machine
+    from ringleaf.topologies.registry import notes
 
     spec = divide_injection(spec)
     graph = make_graph(spec)
+    for note in notes(spec.topo):
+        say(f"# {note}")
     check_machine(bmv2=spec.switch == "bmv2", interactive=True)
     from ringleaf.networks.live.processes import ended_like_interrupts
     from ringleaf.networks.mininet.fabric import (  # may compile for half a minute

@@ -23,6 +23,7 @@ BMV2 = "simple_switch_grpc"
 PRIORITY_QUEUES = 8  # without them, BMv2 drops packets of any priority but 0
 READY_TIMEOUT_S = 60.0
 POLL_S = 0.02
+NAME_MAX = 15  # characters of an interface's name (IFNAMSIZ - 1)
 
 
 class Runtime:
@@ -64,8 +65,8 @@ class Runtime:
         return self.record.name
 
     def interface(self, node: str, port: int) -> str:
-        """Return an interface name that no other network has; at most 15 characters."""
-        return f"{self.name}-{node}-{port}"
+        """Return an interface name that no other network has."""
+        return interface_name(self.name, node, port)
 
     def expect(self, interfaces: Sequence[str]) -> None:
         """Note that interfaces with names of this network are about to be made."""
@@ -202,6 +203,17 @@ class Runtime:
             *("--priority-queues", str(PRIORITY_QUEUES)),
         ]
         return Child(name, command, log, urgent=True, umask=0o077)  # only this user may connect
+
+
+def interface_name(network: str, node: str, port: int) -> str:
+    """Return the name of an interface, which begins with the network's.
+
+    That of a host, whose port is 0, ends in `eth0` as Mininet's do, if there is room: programs of
+    hosts look for it.
+    """
+    usual = f"{network}-{node}-eth{port}"
+    is_host = port == 0
+    return usual if is_host and len(usual) <= NAME_MAX else f"{network}-{node}-{port}"
 
 
 def _free_ports(count: int) -> list[int]:

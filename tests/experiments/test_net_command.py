@@ -78,6 +78,21 @@ def test_links_have_the_rate_asked_for(
     assert (spec.topo, spec.rate_bps, spec.scale) == (topo, rate_bps, 1)
 
 
+def test_what_a_files_names_have_become_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In P4's tutorials the first host is h1; so `h1 ping h2` is not between its h1 and h2."""
+
+    def check_machine(**_: object) -> None:
+        raise ConfigError("far enough")
+
+    monkeypatch.setattr("ringleaf.networks.mininet.preflight.check_machine", check_machine)
+    triangle = Path(__file__).resolve().parents[2] / "examples" / "p4" / "triangle"
+    assert cli.perform(["net", str(triangle / "topology.json")]) == 2
+
+    assert "h0 is the file's h1, s0 is the file's s1\n" in capsys.readouterr().out
+
+
 def test_help_and_how_to_say_alike_how_to_run_programs_of_ones_own() -> None:
     """The commands themselves are tried in `tests/networks/test_live_network.py`."""
     page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "live-networks.md"

@@ -74,7 +74,7 @@ def test_programs_of_ones_own_run_on_hosts_and_end_with_the_network() -> None:
         code, output = network.end()
 
         assert "b'hello, h3'" in output
-        assert sum(f"{network.name}-h3-0" in text for text in addresses) == 1
+        assert sum(f"{network.name}-h3-eth0" in text for text in addresses) == 1
         assert (code, network.left()) == (0, [])
 
 
@@ -82,7 +82,7 @@ def test_programs_of_ones_own_run_on_hosts_and_end_with_the_network() -> None:
 def test_all_pairs_ping_through_p4(switch: str) -> None:
     with running(switch) as network:
         assert network.left()
-        inside = f"{network.name}-h0-0"
+        inside = f"{network.name}-h0-eth0"
         network.write(f"h0 ip link show dev {inside}; ethtool -k {inside}; cat /proc/net/if_inet6")
         network.write("h0 ip neighbour show")
         network.write("pingall")

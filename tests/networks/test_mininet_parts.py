@@ -16,6 +16,7 @@ from ringleaf.experiments.commands import shell
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.processes import ended_like_interrupts, identify, is_running, kill
 from ringleaf.networks.mininet import preflight, state
+from ringleaf.networks.mininet.runtime import interface_name
 from ringleaf.networks.mininet.send_buffers import give_room
 from ringleaf.networks.mininet.shaping import disciplines, netem_options
 
@@ -106,6 +107,19 @@ def test_roots_in_containers_need_more_rights(monkeypatch: pytest.MonkeyPatch) -
 
     _, *lines = str(caught.value).split("\n")
     assert [line.endswith("start the container with --privileged") for line in lines] == [True]
+
+
+@pytest.mark.parametrize(("node", "port", "name"), [
+    ("h0", 0, "r1a2b-h0-eth0"),
+    ("h999", 0, "r1a2b-h999-eth0"),
+    ("h1000", 0, "r1a2b-h1000-0"),  # 15 characters are the most
+    ("s0", 1, "r1a2b-s0-1"),
+])  # fmt: skip
+def test_hosts_have_interfaces_that_scripts_for_mininet_know(
+    node: str, port: int, name: str
+) -> None:
+    """`send.py` and `receive.py` of P4's tutorials look for "eth0" in interfaces' names."""
+    assert interface_name("r1a2b", node, port) == name
 
 
 def test_lines_become_disciplines() -> None:
