@@ -75,8 +75,17 @@ def _by_algorithms(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("ina_cc",), f"{adding[0]} has windows of one size"
     if adding and adding == algos and "queue_pairs" in type(spec).model_fields:
         yield BY_HOSTS, "all algorithms add in switches"
+    if spec.marking != NEVER:
+        yield from _marking(spec, has_windows=bool(windowed))
+
+
+def _marking(spec: NetworkSpec, *, has_windows: bool) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the switches' marking if nobody looks at it, or if they never mark."""
+    if spec.switch == "bmv2":
+        yield ("marking",), "BMv2's queues are in the kernel"
+        return
     reads_marks = spec.cc != FIXED and CONTROLLERS[spec.cc].marking != NEVER
-    if not reads_marks and not windowed and spec.marking != NEVER:
+    if not reads_marks and not has_windows:
         yield ("marking",), f"marks mean nothing to cc={spec.cc}"
 
 

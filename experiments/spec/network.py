@@ -11,7 +11,13 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from ringleaf.core.faults import SLOW, NetworkFault, check_recorded
-from ringleaf.core.live_limits import check_discipline, check_faults, check_live, check_pausing
+from ringleaf.core.live_limits import (
+    check_discipline,
+    check_faults,
+    check_live,
+    check_pausing,
+    check_queues,
+)
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.sequence_numbers import MOST_WINDOW
 from ringleaf.core.units import exact_rate, format_count
@@ -423,16 +429,11 @@ class NetworkSpec(Checked):
                 f"take net={' or '.join(self.networks)}"
             )
         values = {name: getattr(self, name) for name in type(self).model_fields}
-        if not self.is_live:
-            if self.switch != SWITCHES[0]:
-                raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
-        else:
-            check_discipline(self.switch, self.discipline, where)
-            check_pausing(self.switch, self.pfc, where, captured=self.pcap)
-            check_faults(self.switch, self.faults, where)
-            if self.circuits is not None:
-                self.circuits.check_live(self.switch, where, captured=self.pcap)
+        if self.is_live:
+            self._check_switch(where)
             check_live(values, where, self.virtual)
+        elif self.switch != SWITCHES[0]:
+            raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
         slow = next((str(each) for each in self.network_faults if each.kind == SLOW), None)
         if slow is not None:
             raise ConfigError(
@@ -449,6 +450,16 @@ class NetworkSpec(Checked):
     def network_faults(self) -> tuple[NetworkFault, ...]:
         """The faults that are the network's: all, but for those that a workload sees to."""
         return self.faults
+
+    def _check_switch(self, where: str) -> None:
+        """Check that live switches of this kind have what is asked for."""
+        check_discipline(self.switch, self.discipline, where)
+        check_pausing(self.switch, self.pfc, where, captured=self.pcap)
+        check_faults(self.switch, self.faults, where)
+        if self.circuits is not None:
+            self.circuits.check_live(self.switch, where, captured=self.pcap)
+        if self.cc != FIXED:
+            check_queues(self.switch, self.cc, where, reads=CONTROLLERS[self.cc].reads_queues)
 
     def _check_traces(self, where: str) -> None:
         """Check that traces can hold what faults change."""

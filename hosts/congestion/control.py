@@ -122,6 +122,11 @@ class Controller:
     program: str = ""
     counts_cuts: bool = False
 
+    @property
+    def reads_queues(self) -> bool:
+        """Whether switches must tell of their queues, by marks or by telemetry."""
+        return self.marking != NEVER or bool(self.program)
+
     def marking_at(self, rate_bps: float, packet_bytes: int) -> Marking:
         """Return the marking that it wants on lines of a rate, with so many bytes in a packet."""
         if not self.marks_bytes:

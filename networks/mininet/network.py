@@ -16,9 +16,10 @@ import numpy as np
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.core.live_limits import check_faults
+from ringleaf.core.live_limits import check_faults, check_queues
 from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.errors import ConfigError
+from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.ina.allocation import OWN
 from ringleaf.ina.rebuilding import Rebuilder
 from ringleaf.ina.registry import program_of
@@ -137,6 +138,8 @@ class MininetNetwork(GivesTensors):
     ) -> None:
         _check_settings(testbed.settings, options)
         check_faults(testbed.settings.switch, options.faults, "options: ")
+        reads = find_controller(options.cc).reads_queues
+        check_queues(testbed.settings.switch, options.cc, "options: ", reads=reads)
         _check_doors(options)
         disturbances = disturbances_of(options.faults, testbed.graph, options.reroute_ps)
         recorded = options.record is not None or options.capture is not None

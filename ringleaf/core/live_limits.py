@@ -86,6 +86,25 @@ def check_faults(switch: str, faults: Sequence[object], where: str = "") -> None
         )
 
 
+def check_queues(switch: str, control: str, where: str = "", *, reads: bool) -> None:
+    """Check that a kind of live switch tells hosts of its queues, if their control asks.
+
+    Args:
+        switch: The kind.
+        control: The name of the congestion control.
+        where: The beginning of the message.
+        reads: Whether it goes by marks or telemetry of switches.
+
+    Raises:
+        ConfigError: If it is BMv2, whose ports' backlog is in the kernel: programs see no queue.
+    """
+    if reads and switch == "bmv2":
+        raise ConfigError(
+            f"{where}cc: BMv2's queues are in the kernel, and so it marks nothing, got "
+            f"{control!r}; take switch=embedded"
+        )
+
+
 def check_pausing(switch: str, pfc: object, where: str = "", *, captured: bool = False) -> None:
     """Check that a kind of live switch has priority flow control, if it is wanted.
 

@@ -16,6 +16,8 @@ RACK = "leafspine,leaves=1,spines=0,hosts=3"
 NO_ADDERS = "no algorithm adds in switches"
 OWN_RATE = "rate (all links have their own)"
 ADDERS = "all algorithms add in switches"
+IN_KERNEL = "ecn (BMv2's queues are in the kernel)"
+BMV2 = {"net": "mininet", "switch": "bmv2"}
 
 
 def said(**typed: Any) -> str:
@@ -35,6 +37,11 @@ def said(**typed: Any) -> str:
         ({"algo": "ring", "ecn": "5"}, "ecn (marks mean nothing to cc=fixed)"),
         ({"algo": "ring", "ecn": "5", "cc": "swift"}, "ecn (marks mean nothing to cc=swift)"),
         ({"algo": "ring", "ecn": "0"}, ""),  # as without
+        (
+            {"algo": "atp", "servers": "1", "ecn": "5", **BMV2},
+            IN_KERNEL,
+        ),
+        ({"algo": "ring", "ecn": "5", **BMV2}, IN_KERNEL),
         ({"algo": "ring", "overlap": "50%"}, "overlap (density=100%)"),
         ({"algo": "ring", "overlap": "50%", "density": "1%"}, ""),
         ({"algo": "ring", "reroute": "1us", "shrink": "1us"}, "reroute, shrink (no faults)"),

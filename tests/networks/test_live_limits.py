@@ -148,6 +148,19 @@ def test_live_captures_have_no_pauses(tmp_path: Path) -> None:
         LiveHosts(GRAPH, NetworkOptions(pfc=Pausing(65536, 49152), capture=tmp_path))
 
 
+@pytest.mark.parametrize("control", ["dcqcn", "nscc", "hpcc"])
+def test_bmv2_tells_hosts_of_no_queue(control: str) -> None:
+    """Its ports' backlog is in htb: of 1,558 packets of an incast it marked none."""
+    message = f"cc: BMv2's queues are in the kernel, and so it marks nothing, got '{control}'; take"
+    with pytest.raises(ConfigError, match=message):
+        resolve({"net": "mininet", "switch": "bmv2", "cc": control})
+    with pytest.raises(ConfigError, match=f"options: {message}"):
+        MininetNetwork(LiveTestbed(GRAPH, LiveSettings(switch="bmv2")), NetworkOptions(cc=control))
+    for others in ({"net": "mininet", "cc": control}, {"net": "mininet", "switch": "bmv2"}):
+        resolve(others)
+    assert resolve({"net": "mininet", "switch": "bmv2", "cc": "swift"}).cc == "swift"
+
+
 def test_bmv2_has_no_lines_that_change() -> None:
     message = "faults: BMv2's lines stay as they are, got 'h0 down at 0'; take switch=embedded"
     with pytest.raises(ConfigError, match=message):
