@@ -166,7 +166,7 @@ class RunResult:
     link_bytes: dict[Direction, int]
     bin_ps: int
     link_series: dict[Direction, npt.NDArray[np.int64]]  # bytes per bin, from the start
-    peak_queue_bytes: int  # of the fullest switch port, since the network was made
+    peak_queue_bytes: int | None  # of the fullest switch port so far; None: live BMv2 tells none
     packet_hops: int  # arrivals at switches and hosts
     events: int
     wall_s: float  # wall-clock time of the run

@@ -156,7 +156,7 @@ def incast_command(
         result = run.result
         say(
             f"  {name:>16} {result.time_ps / PS_PER_US:9.1f} {run.goodput:8.3f} {run.jain:6.3f}"
-            f" {run.mean_queue_bytes / 1024:8.1f} {result.peak_queue_bytes / 1024:8.1f}"
+            f" {run.mean_queue_bytes / 1024:8.1f} {(result.peak_queue_bytes or 0) / 1024:8.1f}"
             f" {result.drops:6d} {result.retransmissions:6d}"
         )
     if out:

@@ -82,7 +82,7 @@ class SkippedRun:
     @property
     def queue_error(self) -> float:
         """The difference of the fullest queue's bytes, as a share."""
-        whole, short = (each.outcome.peak_queue_bytes for each in (self.whole, self.short))
+        whole, short = (each.outcome.peak_queue_bytes or 0 for each in (self.whole, self.short))
         return short / whole - 1 if whole else float(short)
 
 

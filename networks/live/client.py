@@ -181,7 +181,7 @@ class Daemon:
         return names
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
-        """Return the counters of sent, lost, dropped and received packets, per switch and port."""
+        """Return the counters of packets per switch and port; peaks are since the last call."""
         counters: dict[str, list[dict[str, int]]] = self._commands.ask("counters")
         return counters
 

@@ -20,7 +20,7 @@ from ringleaf.networks.live.turns import Turns
 from ringleaf.networks.virtual.holding import HeldPorts
 from ringleaf.networks.virtual.loop import CAPTURED
 from ringleaf.switches.engine.disciplines import free_all
-from ringleaf.switches.engine.queues import DROPPED, PEAK_BYTES
+from ringleaf.switches.engine.queues import BYTES, DROPPED, PEAK_BYTES
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.switch import Switch
@@ -267,7 +267,10 @@ class Fleet:
         self._engine.close()
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
-        """Return the counters of sent, lost, dropped and received packets, per switch and port."""
+        """Return the counters of sent, lost, dropped and received packets, per switch and port.
+
+        The fullest moment of a port's queue is that since the last call.
+        """
         with self.turns:
             ports = self._engine.network().ports
             pauses = self._engine.pauses()
@@ -291,6 +294,7 @@ class Fleet:
                             **socket,
                         }
                     )
+                    words[queues + PEAK_BYTES] = words[queues + BYTES]
                     number += 1
                 counters[name] = rows
             return counters

@@ -236,7 +236,8 @@ class MininetFabric:
         """Return packets and bytes since the network started, per switch and port (from 1 on).
 
         All switches have `tx_packets`, `tx_bytes`, `rx_packets`, `rx_bytes` and `dropped` (as the
-        port's queue was full); embedded ones have the daemon's counters, too.
+        port's queue was full); embedded ones have the daemon's counters, too, whose peaks are those
+        since the last call.
         """
         embedded = self._runtime.counters()
         drops = {} if embedded else _discipline_drops()

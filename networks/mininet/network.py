@@ -58,6 +58,7 @@ from ringleaf.topologies.graph import attachment, hosts, index, link, switches
 if TYPE_CHECKING:
     import torch
 
+PEAK = "peak_queue_bytes"
 ECN_FIELDS = ("IP.tos", "IP.chksum")  # the fields that a switch changes to mark a packet
 
 NONE: Mapping[int, Rebuilder] = {}
@@ -285,7 +286,7 @@ class MininetNetwork(GivesTensors):
         return played, self._result(outcome, before, time.monotonic() - wall_s)
 
     def _result(self, outcome: LiveOutcome, before: Counters, wall_s: float) -> RunResult:
-        moved = _difference(self._fabric.counters(), before)
+        moved = difference(self._fabric.counters(), before)
         usage = outcome.stopwatch.usage(
             hosts_s=sum(counted["cpu_s"] for counted in outcome.counters),
             is_one_thread=self._fabric.settings.switch == "embedded",
@@ -413,10 +414,11 @@ def _line_bytes(port: Mapping[str, int]) -> int:
     return port.get("tx_line_bytes", port["tx_bytes"] + LINE_OVERHEAD_BYTES * port["tx_packets"])
 
 
-def _difference(now: Counters, before: Counters) -> Counters:
+def difference(now: Counters, before: Counters) -> Counters:
+    """Return by how much counters have grown; a peak is that of the time between them already."""
     return {
         name: [
-            {key: value - old.get(key, 0) for key, value in port.items()}
+            {key: value if key == PEAK else value - old.get(key, 0) for key, value in port.items()}
             for port, old in zip(ports, before[name], strict=True)
         ]
         for name, ports in now.items()
@@ -449,6 +451,7 @@ def summarise(
     def total(key: str) -> int:
         return sum(int(counted[key]) for counted in outcome.counters)
 
+    peaks = [port[PEAK] for port in ports if PEAK in port]
     overflows = sum(port.get("overflow", 0) for port in ports) + total("overflow")
     return RunResult(
         time_ps=time_ps,
@@ -460,7 +463,7 @@ def summarise(
         link_bytes=sent,
         bin_ps=max(time_ps, 1),
         link_series={name: np.array([size], np.int64) for name, size in sent.items()},
-        peak_queue_bytes=max((port.get("peak_queue_bytes", 0) for port in ports), default=0),
+        peak_queue_bytes=max(peaks, default=None),
         packet_hops=sum(port["rx_packets"] for port in ports) + total("packet_hops"),
         events=total("events"),
         wall_s=wall_s,

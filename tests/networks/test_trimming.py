@@ -97,7 +97,7 @@ def test_headers_have_room_of_their_own_and_no_more() -> None:
     result, _ = run(60_000, queue_bytes=30_000, trim_bytes=60, cc="nscc")
     assert result.drops > 0
     assert result.trims > 0
-    assert result.peak_queue_bytes <= 30_000 + 60
+    assert (result.peak_queue_bytes or 0) <= 30_000 + 60
 
 
 def test_copies_of_cut_packets_do_not_keep_data_from_the_path() -> None:

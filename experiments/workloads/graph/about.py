@@ -134,8 +134,9 @@ def results(done: WorkResults) -> Iterator[str]:
         yield wrong_line(done.wrong)
     yield from _messages(done)
     yield from _slowdown(done.slowdown)
+    peak = done.peak_queue_bytes
     yield (
-        f"fullest queue {format_size(done.peak_queue_bytes)}; "
+        f"fullest queue {'not known' if peak is None else format_size(peak)}; "
         f"{format_count(done.retransmissions, 'packet')} sent again"
     )
     if done.virtual_ps is not None:

@@ -60,7 +60,7 @@ class WorkResults:
     retransmissions: int
     drops: int
     packet_hops: int
-    peak_queue_bytes: int
+    peak_queue_bytes: int | None  # None: not known, as with live BMv2s
     rows: list[WorkRow]
     spending: list[Spending]  # by rank
     timeline: Timeline
@@ -249,7 +249,8 @@ class GraphResults(Results):
             f"{done.drops:,}", "packets dropped by full queues", "bad" if done.drops else ""
         )
         yield RunFact(f"{done.retransmissions:,}", "packets sent again")
-        yield RunFact(format_size(done.peak_queue_bytes), "the fullest queue")
+        if done.peak_queue_bytes is not None:
+            yield RunFact(format_size(done.peak_queue_bytes), "the fullest queue")
 
     def sections(self, svgs: Mapping[str, str]) -> Iterator[str]:
         """Yield messages' times, flows' slowdowns, and where the timeline is."""

@@ -87,7 +87,7 @@ def summarise(
             repaths=outcome.repaths,
             **circuit_counts.counts_of(outcome),
             **tree_counts.counts_of(outcome, detect_ps),
-            peak_queue_bytes=outcome.peak_queue_bytes or (None if is_live else 0),
+            peak_queue_bytes=outcome.peak_queue_bytes,
             busiest_percent=round(100 * max(loads), 3),
             links_percent=round(100 * fmean(loads), 3),
             memory_peak=None if is_live else int(in_use.max(initial=0)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.experiments.workloads.graph.about import results
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import resolve_workload
 from ringleaf.experiments.workloads.graph.messages import Messages, bin_edges
@@ -59,6 +61,15 @@ def test_two_flows_to_one_host_slow_each_other(tmp_path: Path) -> None:
     assert found.count == 2
     assert found.p99 == pytest.approx(most, rel=0.01)
     assert 1.5 < found.p50 <= found.p99
+
+
+def test_a_fullest_queue_that_nobody_knows_is_not_said_to_be_empty(tmp_path: Path) -> None:
+    """As of live BMv2s."""
+    found = replay(tmp_path, "0,1,1,0")
+    assert "fullest queue 0 B; 0 packets sent again" in results(found)
+
+    unknown = replace(found, peak_queue_bytes=None)
+    assert "fullest queue not known; 0 packets sent again" in results(unknown)
 
 
 def messages(*rows: tuple[int, int]) -> Messages:

@@ -68,7 +68,10 @@ def test_a_collective_through_a_live_switch(algorithm: str, tmp_path: Path) -> N
     with star(tmp_path) as (daemon, places):
         tensors, expected = step(daemon, places, algorithm, options)
         counted = daemon.counters()["s0"]
+        again = daemon.counters()["s0"]
 
     for tensor, right in zip(tensors, expected, strict=True):
         assert torch.equal(tensor, right)
     assert all(port["tx_packets"] > 0 and port["received"] > 0 for port in counted)
+    assert all(port["peak_queue_bytes"] > 0 for port in counted)
+    assert all(port["peak_queue_bytes"] == 0 for port in again), "nothing has come since"
