@@ -146,6 +146,21 @@ def test_times_of_a_busy_machine_are_called_so(
     )
 
 
+def test_rows_of_bmv2_below_their_bound_are_explained(
+    finished: tuple[Path, CollectiveResults, list[str]],
+) -> None:
+    """A shaper with burst sends the packet that comes first at once, on each link of a way."""
+    _, done, _ = finished
+    late = [replace(row, bound_percent=100.0) for row in done.rows]
+    early = [replace(late[0], bound_percent=220.0), *late[1:]]
+    live = replace(done, rows=early, options=done.options | {"switch": "bmv2"})
+
+    assert live.early.startswith("ring took less than the bound: lines of BMv2 send")
+    assert f"# {live.early}" in " ".join(running.foot(live)).replace(" #   ", " ")
+    assert replace(live, rows=late).early == ""
+    assert replace(live, options=done.options).early == ""
+
+
 def test_bandwidths_have_digits_that_count_however_slow_links_are() -> None:
     assert [bandwidth(gb_s) for gb_s in (12.346, 0.0123, 0.000062)] == [
         "12.35", "0.0123", "6.2e-05",

@@ -195,6 +195,17 @@ class CollectiveResults(Results):
             f"slower links leave more: SCALE={10 * self.options['scale']}"
         )
 
+    @property
+    def early(self) -> str:
+        """A note on algorithms that took less than their least time, on BMv2; "": none did."""
+        early = list(dict.fromkeys(row.algo for row in self.rows if row.bound_percent > 100))
+        if not early or self.options.get("switch") != "bmv2":
+            return ""
+        return (
+            f"{', '.join(early)} took less than the bound: lines of BMv2 send a packet at once, "
+            "and delay the next one (docs/how-to/live-networks.md)"
+        )
+
     def counts(self) -> Mapping[Key, Counted]:
         """Return the rows, which count pauses, trims and drops."""
         return {(row.algo, row.size_bytes): row for row in self.rows}
@@ -221,8 +232,7 @@ class CollectiveResults(Results):
         yield from tell_late(self.options, ends_ps)
         for key, explained in self.explained.items():
             yield f"{self.name_of(key)}: {table.beyond(explained)}"
-        if self.cpu_bound:
-            yield self.cpu_bound
+        yield from filter(None, (self.cpu_bound, self.early))
         yield from network_lines(self)
         if self.rows:
             yield table.fastest(self.rows)
