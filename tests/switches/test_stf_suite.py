@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
 
 import pytest
+from hand_json import do, expression, field, metadata, operand, program, value, write
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
@@ -37,15 +37,23 @@ def test_a_process_that_dies_fails_its_own_test_only() -> None:
 
 
 def test_a_test_without_end_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = json.loads((PROGRAMS / "flows.json").read_text())
-    body = next(a for a in data["actions"] if a["name"] == "I.add_up")["primitives"]
-    body[:] = [{"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x0"}]}]
-    (tmp_path / "flows.json").write_text(json.dumps(data))
+    """A loop in a loop, with 60,000 turns each, takes an hour."""
+    i, j, turns = field("meta", "i"), field("meta", "j"), value(60_000)
+    data = program(  # primitive 0 has the packet go back to its port
+        do("_jump_if_zero", operand(expression("^", j, turns)), value(8)),
+        do("assign", i, value(0)),
+        do("_jump_if_zero", operand(expression("^", i, turns)), value(6)),
+        do("assign", i, operand(expression("+", i, value(1)))),
+        do("_jump", value(3)),
+        do("assign", j, operand(expression("+", j, value(1)))),
+        do("_jump", value(1)),
+    )
+    metadata(data, "meta", ["i", 16], ["j", 16])
+    stf = tmp_path / "loops.stf"
+    stf.write_text("packet 1 AA 01\nexpect 1 AA 01\n")
     monkeypatch.setattr(suite, "UNCOMPILED_TIMEOUT_S", 1)
 
-    [outcome] = suite.run_jobs(
-        [StfTest(tmp_path / "flows.json", TESTS / "flows.stf")], compiled=False, workers=1
-    )
+    [outcome] = suite.run_jobs([StfTest(write(tmp_path, data), stf)], compiled=False, workers=1)
 
     assert outcome.verdict is StfVerdict.FAILED
     assert "no end after 1 s" in outcome.reason
