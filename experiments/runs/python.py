@@ -155,10 +155,9 @@ class Result:
 
         For jobs, it is the row whose job was completed soonest.
         """
-        from ringleaf.experiments.workloads.collective.rows import compared_bytes
+        from ringleaf.experiments.workloads.collective.rows import compared_bytes, right_rows
 
-        rows = self.rows
-        rows = [row for row in rows if not getattr(row, "wrong", 0)] or rows
+        rows = right_rows(self.rows)
         size = compared_bytes(map(_size_bytes, rows))[-1]
         return min((row for row in rows if _size_bytes(row) == size), key=_took_ps)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.collective.results import CollectiveResults
+
+Row = TypeVar("Row", bound=Any)  # of any kind of results
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,12 @@ def largest_bytes(results: CollectiveResults) -> int:
     return max((row.size_bytes for row in results.rows), default=0)
 
 
-def right_rows(rows: Sequence[CollectiveRow]) -> Sequence[CollectiveRow]:
-    """Return the rows without wrong values, as others' times say nothing; all, if all are wrong."""
-    return [row for row in rows if not row.wrong] or rows
+def right_rows(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the rows without wrong values, as others' times say nothing; all, if all are wrong.
+
+    Rows that are not checked are right.
+    """
+    return [row for row in rows if not getattr(row, "wrong", 0)] or rows
 
 
 def compared_bytes(sizes: Iterable[int]) -> list[int]:
