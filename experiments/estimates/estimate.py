@@ -53,8 +53,8 @@ LEAST_CHUNK_BYTES = 128 << 10
 
 LEASED = ("ring", "biring", "allgather")
 """Algorithms of which little is in memory at a time, if tensors are large."""
-LEASED_SIZES = 6  # of a tensor: a result, and chunks that ranks are busy with
-LEASED_BYTES = 8 << 20  # more, per rank: pages of which these are parts
+LEASED_SIZES = 4  # of a tensor: a result, and chunks that ranks are busy with
+LEASED_BYTES = 4 << 20  # more, per rank: pages of which these are parts
 SUMMED_BYTES = 1 << 20  # per rank: segments of a tensor that switches add
 GATHERED = 4.0  # more copies, of sparse allreduces: what ranks wanted, left, gathered and added
 REPLAYED = 4.0

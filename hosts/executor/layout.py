@@ -86,13 +86,17 @@ APPLIED = 2  # writes
 ACKED = 3  # sends
 CHUNK_WORDS = 4
 
-# A lease: a chunk of a node whose memory is used for a part of the time only.
+# A lease: a chunk of a node whose memory is used for a part of the time only. It is also the claim
+# of the message that brings a result which another node has.
 STATE = 0
 LAST_APPLIED = 1  # writes and sends after which it is as the collective leaves it
 LAST_ACKED = 2
 DROP_APPLIED = 3  # writes and sends after which it will next be overwritten; -1: never
 DROP_ACKED = 4
-LEASE_WORDS = 5
+SHARED = 5  # a claim, whose shift says where the result is; the handler is 0 if none is shared
+BRINGS = 8  # the part that brings the result
+IS_LENT = 9  # whether other nodes have their result here, too
+LEASE_WORDS = 10
 
 # States of a lease.
 EMPTY = 0  # nothing is in its memory

@@ -13,15 +13,18 @@ import numpy.typing as npt
 import ringleaf.hosts.executor.layout as x
 from ringleaf.collectives.rows import REDUCE
 from ringleaf.hosts.plan import Plans
+from ringleaf.hosts.rc.landing import CHOOSE
 
 Rows = npt.NDArray[np.int64]
 
 
-def leases(plans: Plans) -> Rows:
+def leases(plans: Plans, share: int) -> Rows:
     """Return the leases of all chunks, (nodes * chunks, LEASE_WORDS), as they are at the start.
 
     Args:
         plans: Plans without scratch memory.
+        share: The handler of claims of results; where a message brings several chunks, which must
+            lie side by side, none is used.
     """
     assert not plans.scratch
     size = plans.stop - plans.start
@@ -34,12 +37,13 @@ def leases(plans: Plans) -> Rows:
     rows[:, x.LAST_APPLIED] = np.bincount(place[~reads], minlength=len(rows))
     rows[:, x.LAST_ACKED] = np.bincount(place[reads], minlength=len(rows))
     rows[:, [x.DROP_APPLIED, x.DROP_ACKED]] = -1
+    rows[:, x.SHARED + CHOOSE] = share if (size == 1).all() else 0
     at = plans.after_at[part] + within
     copies = np.flatnonzero(~reads & (plans.op[part] != REDUCE))
     counts = np.stack((plans.after[at[copies]], plans.after[at[copies] + size[part[copies]]]), 1)
     used = counts.any(axis=1)  # before that, there was something to drop
     first = np.lexsort((counts[used, 1], counts[used, 0]))[::-1]  # the first one is written last
-    rows[place[copies[used]][first], x.DROP_APPLIED :] = counts[used][first]
+    rows[place[copies[used]][first], x.DROP_APPLIED : x.DROP_ACKED + 1] = counts[used][first]
     if plans.is_turned:
         turns = (np.roll(rows, node, axis=0) for node in range(plans.nodes))
         return np.concatenate(list(turns))

@@ -13,7 +13,7 @@ from ringleaf.core.compiled import call_back, inline
 from ringleaf.core.views import prefetch
 from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER
 from ringleaf.hosts.plan import LOCAL, RECEIVE, SEND, SUM
-from ringleaf.hosts.rc.landing import ASKED, COPY, ELEMENT_BYTES, land
+from ringleaf.hosts.rc.landing import ASKED, CHOOSE, COPY, ELEMENT_BYTES, SHIFT, land
 from ringleaf.hosts.rc.state import MTU
 
 
@@ -50,6 +50,8 @@ def home_of(words: Words, executor: int, part: int) -> int:
     operation = words[executor + x.OPERATION]
     first = words[words[operation + x.EDGES_AT] + words[part + x.START]]
     base = words[executor + x.ADDRESS]
+    if words[executor + x.LEASES_AT]:
+        base += words[lease_of(words, executor, words[part + x.START]) + x.SHARED + SHIFT]
     if words[part + x.START] >= words[operation + x.OWN_CHUNKS]:
         base = words[executor + x.SCRATCH]
     return base + first * words[operation + x.ITEM_BYTES]
@@ -326,11 +328,43 @@ def post_receives(words: Words, stream: int) -> None:
                 words[part + x.HELD] = take_slot(words, stream, part)
         elif must_wait(words, at, part, stream):
             return
+        elif may_share(words, at, part):
+            words[lease_of(words, at, words[part + x.START]) + x.BRINGS] = part
         else:
             open_chunks(words, at, part)
         words[stream + x.NEXT_PART] = 0
         words[stream + x.UNDER_WAY] += 1
         request(words, at, part)
+
+
+@inline
+def lease_of(words: Words, at: int, chunk: int) -> int:
+    """Return the lease of an executor's chunk."""
+    return words[at + x.LEASES_AT] + chunk * x.LEASE_WORDS
+
+
+@inline
+def may_share(words: Words, at: int, part: int) -> bool:
+    """Return whether a message whose turn has come may bring a result that is elsewhere, too.
+
+    So it may if nothing is in the chunk's memory, and nobody writes to it after this.
+    """
+    if words[at + x.LEASES_AT] == 0 or flags_of(words, part) & (x.IS_CODED | x.IS_REDUCED):
+        return False
+    chunk = words[part + x.START]
+    lease = lease_of(words, at, chunk)
+    if words[lease + x.SHARED + CHOOSE] == 0 or words[lease + x.STATE] != x.EMPTY:
+        return False
+    applied = words[words[at + x.CHUNKS_AT] + chunk * x.CHUNK_WORDS + x.APPLIED]
+    return applied + 1 == words[lease + x.LAST_APPLIED]
+
+
+@inline
+def claim_of(words: Words, part: int) -> int:
+    """Return the claim of a received message: its slot's, or its chunk's lease's."""
+    if words[part + x.HELD]:
+        return words[part + x.HELD] + x.CLAIM
+    return lease_of(words, executor_of(words, part), words[part + x.START]) + x.SHARED
 
 
 @inline
@@ -356,7 +390,11 @@ def landing_of(words: Words, part: int) -> int:
     """Return how a message's data lands where it is received, as its receive is posted."""
     if words[part + x.HELD]:
         return ASKED
-    return landing_in_place(words, part)
+    at = executor_of(words, part)
+    if not words[at + x.LEASES_AT]:
+        return landing_in_place(words, part)
+    is_claimed = words[lease_of(words, at, words[part + x.START]) + x.BRINGS] == part
+    return ASKED if is_claimed else landing_in_place(words, part)
 
 
 @inline
@@ -528,7 +566,7 @@ def open_chunks(words: Words, at: int, part: int) -> None:
     # A chunk that is only overwritten needs no earlier contents, so its memory need not be filled.
     overwrites = flags_of(words, part) & (x.IS_READ | x.IS_REDUCED) == 0
     for chunk in range(words[part + x.START], words[part + x.STOP]):
-        lease = words[at + x.LEASES_AT] + chunk * x.LEASE_WORDS
+        lease = lease_of(words, at, chunk)
         if words[lease + x.STATE] == x.EMPTY:
             words[lease + x.STATE] = x.COVERED if overwrites else x.FILLED
             call_python(words, at, x.OPEN, lease)
@@ -539,7 +577,7 @@ def close_chunks(words: Words, at: int, first: int, stop: int) -> None:
     """Give back the memory of those chunks that nobody reads or changes any more."""
     for number in range(first, stop):
         chunk = words[at + x.CHUNKS_AT] + number * x.CHUNK_WORDS
-        lease = words[at + x.LEASES_AT] + number * x.LEASE_WORDS
+        lease = lease_of(words, at, number)
         applied, acked = words[chunk + x.APPLIED], words[chunk + x.ACKED]
         if applied == words[lease + x.LAST_APPLIED] and acked == words[lease + x.LAST_ACKED]:
             words[lease + x.STATE] = x.KEPT

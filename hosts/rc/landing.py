@@ -1,4 +1,9 @@
-"""Data that lands in registered memory: it replaces the elements there, or is added to them."""
+"""Data that lands in registered memory: it replaces the elements there, or is added to them.
+
+What would only be a copy of memory that does not change any more need not land. So a claim may say
+where the data of its message should lie as its packets come, and is told at the first packet of
+which that is not so.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +18,19 @@ COPY, FLOAT32, INT32 = range(3)
 """How data lands: as it is, or added to elements of a type, as torch adds them."""
 
 ASKED = 3
-"""Where, and how, is asked for when the message begins to come: its receive has a claim."""
+"""Where, and how, is asked for when the message begins to come: its receive has a claim.
+
+Above that it is the address of a claim whose data stays where it is."""
 
 # A claim: words of the arena.
-CHOOSE = 0  # address of a handler(arena, claim, 0, 0), which returns how, and sets the target
+CHOOSE = 0  # address of a handler(arena, claim, what, 0), which returns how, and sets the target
 TARGET = 1
 CLAIM_WORDS = 2
+SHIFT = 2  # only if data may stay where it is: how far that is behind the target; 0: no more
+
+# What a handler is asked for.
+BEGIN = 0  # where the message lands that begins to come
+LAND = 1  # have the target hold what did not land, as data has come from elsewhere
 
 ELEMENT_BYTES = 4  # of both types
 
@@ -26,7 +38,7 @@ ELEMENT_BYTES = 4  # of both types
 @inline
 def choose_landing(arena: Arena, claim: int) -> tuple[int, int]:
     """Return where and how the data of the message that gets a claim lands."""
-    how = call_handler(arena.words[claim + CHOOSE], arena, claim, 0, 0)
+    how = call_handler(arena.words[claim + CHOOSE], arena, claim, BEGIN, 0)
     return arena.words[claim + TARGET], how
 
 
@@ -62,6 +74,12 @@ def land_packet(
     """
     head, payload = view.head, view.row[PAYLOAD_AT]
     in_head = min(size_bytes, view.row[HEAD_LEN] - start)
+    if how > ASKED:
+        claim = how
+        shift = arena.words[claim + SHIFT]
+        if shift and in_head <= 0 and payload == target + shift:
+            return
+        how = call_handler(arena.words[claim + CHOOSE], arena, claim, LAND, 0) if shift else COPY
     split = 0 if how == COPY else in_head % ELEMENT_BYTES
     done = in_head - split
     land(arena, how, target, head, start, done)

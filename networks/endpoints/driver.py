@@ -208,7 +208,7 @@ def post(arena: Arena, at: int, part: int, now_ps: int) -> None:
     else:
         how = walk.landing_of(words, part)
         if how == ASKED:
-            address = words[part + x.HELD] + x.CLAIM
+            address = walk.claim_of(words, part)
         assert post_receive(arena, agent, words[stream + x.QP], address, size, part, how)
     here = at + WOKEN
     while words[here] not in (0, agent):

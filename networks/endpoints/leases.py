@@ -22,10 +22,14 @@ import numpy.typing as npt
 import ringleaf.hosts.executor.layout as x
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
+from ringleaf.core.compiled import address_of
 from ringleaf.core.tensors import Array
 from ringleaf.core.threads import spread
+from ringleaf.hosts.executor.arithmetic import OTHER
 from ringleaf.hosts.executor.build import Executors
+from ringleaf.hosts.executor.claims import share
 from ringleaf.hosts.executor.leases import leases
+from ringleaf.hosts.rc.landing import SHIFT
 from ringleaf.networks.endpoints.pages import Pages
 
 Fill = Callable[[int, int, Array], object]
@@ -115,7 +119,8 @@ class ChunkLeases(Leases):
     ) -> None:
         super().__init__(tensors, executors.plans.edges)
         self._store, self._fill = store, fill
-        rows = leases(executors.plans)
+        may_share = executors.element != OTHER  # else Python moves what lands
+        rows = leases(executors.plans, address_of(share) if may_share else 0)
         self._at = store.allocate("words", rows.size)
         store.arena.words[self._at : self._at + rows.size] = rows.reshape(-1)
         executors.lease(self._at)
@@ -152,9 +157,18 @@ class ChunkLeases(Leases):
     def close(self, lease: int) -> int:
         """Give back the memory of a chunk; of a result, if the same is elsewhere."""
         rank, chunk = divmod((lease - self._at) // x.LEASE_WORDS, self.pieces)
-        is_result = self._store.arena.words[lease + x.STATE] == x.KEPT
-        if not is_result or not self._keep(rank, chunk, self._range(rank, chunk)[0]):
-            self._pages.give_back(*self._range(rank, chunk))
+        words = self._store.arena.words
+        if shift := words[lease + x.SHARED + SHIFT]:
+            self.addresses[rank, chunk] += shift
+            return 0
+        start, stop = self._range(rank, chunk)
+        if words[lease + x.STATE] == x.KEPT:
+            if words[lease + x.IS_LENT]:
+                self._results[chunk].append(start)
+                return 0
+            if self._keep(rank, chunk, start):
+                return 0
+        self._pages.give_back(start, stop)
         return 0
 
     def settle(self) -> None:

@@ -16,16 +16,24 @@ from hypothesis import strategies as st
 from test_regions import assert_same
 
 import ringleaf.networks.endpoints.pages as pages
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.rows import Op, Transfer
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core import compiled
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler
+from ringleaf.core.packets import pin_all
 from ringleaf.core.tensors import FLOAT32, INT32, Array, ElementType
-from ringleaf.experiments.checking.data import Noise
+from ringleaf.experiments.checking.data import Noise, whole
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.endpoints import segments
-from ringleaf.networks.endpoints.leases import is_of_ranks
+from ringleaf.networks.endpoints.leases import Leases, is_of_ranks
 from ringleaf.networks.endpoints.segments import is_one_sum
-from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
+from ringleaf.networks.faults import LinkDamage
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork, damage
+from ringleaf.networks.virtual.state import PACKET_BITS
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 
@@ -143,11 +151,81 @@ def test_a_ring_gives_back_what_it_has_passed_on_and_what_all_have(given_back: l
     network.run(schedule, arrays, fill=Noise(7, ranks, elements, FLOAT32).fill)
 
     # Each rank passes on its sums of all chunks but one, and 7 of 8 results of a chunk are the
-    # first's. A chunk does not begin with a page: at least 15 whole pages are given back.
-    chunks = ranks * (ranks - 1) + ranks * (ranks - 1)
+    # first's, without memory of their own. A chunk does not begin with a page: at least 15 whole
+    # pages are given back.
+    chunks = ranks * (ranks - 1)
     assert chunks * 15 <= len(given_back) <= chunks * 17
     assert network.leases is not None
     assert len(np.unique(network.leases.addresses)) == schedule.chunks
+
+
+SMALL = {
+    "two equal sums, of which the one that is compared last is given back": (
+        *((0, 0, 1, 0, Op.REDUCE), (0, 1, 0, 0, Op.REDUCE)),
+        *((1, 0, 2, 0, Op.COPY), (1, 1, 3, 0, Op.COPY)),
+    ),
+    "what is passed on": ((0, 0, 1, 0, Op.COPY), (1, 1, 2, 0, Op.COPY), (2, 2, 3, 0, Op.COPY)),
+    "a swap": ((0, 0, 1, 0, Op.COPY), (0, 1, 0, 0, Op.COPY)),
+    "a copy of what is overwritten": ((0, 0, 2, 0, Op.COPY), (1, 1, 0, 0, Op.COPY)),
+    "a copy that is added to": ((0, 0, 1, 0, Op.COPY), (1, 2, 1, 0, Op.REDUCE)),
+    "chunks of two senders that go on together": (
+        *((0, 0, 1, 0, Op.COPY), (0, 3, 1, 1, Op.COPY)),
+        *((1, 1, 2, 0, Op.COPY), (1, 1, 2, 1, Op.COPY)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_results_are_those_of_the_rows(given_back: list[int], name: str) -> None:
+    rows = [Transfer(*row) for row in SMALL[name]]
+    schedule = Schedule(Collective.ALLREDUCE, "small", 4, 2, rows)
+    network = make("leafspine,leaves=1,spines=1,hosts=4")
+    inputs = Noise(7, 4, 8192, FLOAT32)
+    arrays = spoiled(network, 8192, schedule)
+
+    network.run(schedule, arrays, fill=inputs.fill)
+    assert network.leases is not None
+    for rank, right in enumerate(execute(schedule, whole(inputs))):
+        assert where_it_is(network.leases, rank) == right.tobytes()
+
+
+def where_it_is(leases: Leases, rank: int) -> bytes:
+    """Return a rank's result, which `restore` would bring together."""
+    sizes = 4 * np.diff(leases.edges)
+    pieces = zip(leases.addresses[rank].tolist(), sizes.tolist(), strict=True)
+    return b"".join(ctypes.string_at(address, size) for address, size in pieces)
+
+
+@handler
+def take_along(arena: Arena, _at: int, packed: int, _now_ps: int) -> int:
+    """Have a packet's data in its head from now on, as a switch might that looks at all of it."""
+    pin_all(arena, packed & (1 << PACKET_BITS) - 1)
+    return 1
+
+
+def test_results_land_if_any_packet_has_not_its_data_where_the_sender_has_it(
+    given_back: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One packet in 20, so that it is the first of a message, one in the middle, or none."""
+    monkeypatch.setattr(damage, "damage", take_along)
+    ranks, elements = 4, 4 * 4096
+    inputs = Noise(7, ranks, elements, FLOAT32)
+    results = []
+    for share in (0.0, 0.05):
+        given_back.clear()
+        network = make(f"leafspine,leaves=1,spines=1,hosts={ranks}")
+        schedule = schedule_of(network, "ring", elements)
+        arrays = spoiled(network, elements, schedule)
+        changes = [LinkDamage(0, (f"h{rank}", "s0"), share) for rank in range(ranks)]
+        outcome = network.run(schedule, arrays, fill=inputs.fill, disturbances=changes)
+        assert network.leases is not None
+        places = len(np.unique(network.leases.addresses))
+        network.leases.restore()
+        results.append((outcome.time_ps, np.stack(arrays), len(given_back) + 16 * places))
+    (usual_ps, usual, fewer), (landed_ps, landed, more) = results
+    assert landed_ps == usual_ps
+    assert (landed == usual).all()
+    assert more > fewer  # what has landed is given back, or others have their results there
 
 
 def test_inputs_are_made_once_and_only_those_that_are_read(given_back: list[int]) -> None:
