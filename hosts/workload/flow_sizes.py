@@ -85,7 +85,8 @@ def read_distribution(path: Path) -> Distribution:
             continue
         where = f"{path}: line {at}"
         if len(words) != 2:
-            raise ConfigError(f"{where}: must be a size and a percentage, got {line!r:.60}")
+            hint = "; ns-2's files have packets first" if len(words) == 3 else ""
+            raise ConfigError(f"{where}: must be a size and a percentage, got {line!r:.60}{hint}")
         size, percent = (parse_number(each, where) for each in words)
         if points and (size < points[-1][0] or percent < points[-1][1]):
             raise ConfigError(f"{where}: sizes and percentages must not decrease, got {line!r:.60}")

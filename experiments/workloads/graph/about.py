@@ -50,6 +50,7 @@ def about(experiment: WorkExperiment) -> list[str]:
         f"{format_count(computing, 'computation')}, "
         f"{format_count(len(experiment.matched.meetings), 'meeting')} of ranks; "
         f"{_data(experiment)}",
+        *_drawn_sizes(experiment),
         *_messages_leave(experiment),
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
         *unlike_hardware(vars(spec)),
@@ -58,6 +59,18 @@ def about(experiment: WorkExperiment) -> list[str]:
         *about_capture(spec.cross_traffic),
         *graph.notes,
     ]
+
+
+def _drawn_sizes(experiment: WorkExperiment) -> Iterator[str]:
+    """Yield a line on sizes that are drawn: files of some tools have packets in place of bytes."""
+    spec = experiment.spec
+    drawn = spec.traffic.drawn if spec.workload == FLOWS and not spec.files else None
+    if drawn is not None:
+        least, mean, most = (
+            format_size(max(round(size), 1))
+            for size in (drawn.points[0][0], drawn.mean_bytes, drawn.points[-1][0])
+        )
+        yield f"sizes are drawn: {least} to {most}, {mean} on average"
 
 
 def _messages_leave(experiment: WorkExperiment) -> Iterator[str]:

@@ -192,6 +192,21 @@ def test_controls_are_a_list_in_the_command_and_in_specs(tmp_path: Path) -> None
     assert [row["p99_ps"] for row in two] == [row["p99_ps"] for row in four[:2]]
 
 
+def test_the_header_says_what_sizes_are_drawn(tmp_path: Path) -> None:
+    """Half are of 64 B, others between it and 2,048: on average (64 + (64 + 2,048) / 2) / 2."""
+    path = tmp_path / "cdf.txt"
+    path.write_text("64 0\n64 50\n2048 100\n")
+    words = ("random", "--flow-sizes", str(path), "--flows", "9", "--ranks", "4", "--topo", RACK)
+    out = ("--out", str(tmp_path / "out"), "--figures", "no")
+    code, output = typed("workload", "run", *words, *out)
+    assert code == 0, output
+    assert "# sizes are drawn: 64 B to 2 KiB, 560 B on average\n" in output
+
+    code, output = typed("workload", "run", str(path))
+    assert code == 2
+    assert "a distribution of sizes, which --flow-sizes takes" in " ".join(output.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

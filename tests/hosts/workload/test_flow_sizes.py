@@ -115,7 +115,7 @@ def test_a_file_may_begin_above_nothing(tmp_path: Path) -> None:
         ("0 0\n100 50\n", r"line 2: must end with a size and 100 % \(or 1\), got \[\(100.0, 50"),
         ("0 0\n100 50\n50 100\n", "line 3: sizes and percentages must not decrease, got '50 100'"),
         ("0 0\n100 50\n200 40\n300 100\n", "line 3: sizes and percentages must not decrease"),
-        ("1460 1 0.15\n", "line 1: must be a size and a percentage, got '1460 1 0.15'"),
+        ("1460 1 0.15\n", "line 1: must be a size and a percentage, got '1460 1 0.15'; ns-2's"),
         ("0 0\nbig 100\n", "line 2: not understood, got 'big'"),
         ("0 0\n-5 100\n", "line 2: not understood, got '-5'"),
         ("0 0\n0 100\n", "line 2: must end with a size"),
