@@ -35,6 +35,9 @@ KINDS = [
     (b"2\n0 1 3 100 4096 2.0\n1 0 3 100 1 2", "flows of HPCC's ns-3"),
     (b"1 \r\n0 1 3 4096 2.000000000\r\n", "flows of HPCC's ns-3"),
     (b"66 1 65\n0\n0 1 100Gbps 0.001ms 0\n", "a topology of HPCC's ns-3"),
+    (b"0 0\n10000 0.15\n30000000 1\n", "a distribution of sizes, which --flow-sizes takes"),
+    (b"# size, share\r\n64, 0\r\n1e3 50\r\n900, 100", ""),
+    (b"6 0\n13 20.5\n900 100.0", "a distribution of sizes, which --flow-sizes takes"),
     (b"\xd4\xc3\xb2\xa1\x02\x00", "a capture of packets"),
     (gzip.compress(b"num_ranks 2\nrank 0 {", mtime=0), "a GOAL schedule"),
     (bz2.compress(b"MICRO\n19\nmicro_test"), "a workload of ASTRA-sim 1.0 or SimAI"),
@@ -85,6 +88,7 @@ def test_messages_say_how_a_file_is_compressed(tmp_path: Path, data: bytes, kind
         b"{}" * 30_000,
         b"#\n" * 30_000 + b"x",
         b" " * 65_000,
+        b"0 0\n" + b"1 1\n" * 16_000 + b"x",
         b"[{" * 30_000,
     ],
 )

@@ -65,6 +65,11 @@ _KINDS = tuple(
             rb"(?:\r?\n|$)",
         ),
         ("a topology of HPCC's ns-3", rb"\s*\d+[ \t]+\d+[ \t]+\d+[ \t]*\r?\n"),
+        (
+            "a distribution of sizes, which --flow-sizes takes",
+            rb"(?>\s+|#[^\n]*\n)*+\d+[ \t,]+0(?:\.0*)?\s+(?:\d+[ \t,]+[\d.]+\s+)*"
+            rb"\d+[ \t,]+(?:1|100)(?:\.0*)?\s*\Z",
+        ),
     )
 )
 

@@ -48,7 +48,11 @@ _MANY = (
         r"(?i)\A\W*(?:source|src|from)[,;\t]\W*(?:target|dst|dest|destination|to)\b",
         f"a table of links; {_BY_HAND}",
     ),
-    (rf"{_START}SwitchName=", f"SLURM's topology; {_BY_HAND}"),
+    (
+        rf"{_START}(?:(?i:SwitchName|BlockName|BlockSizes)=|(?:---\s+)?- topology:[ \t]*\w)",
+        f"SLURM's topology; {_BY_HAND}",
+    ),
+    (r'"threadblocks"\s*:\s*\[', "an execution plan of MSCCL++, which is no topology"),
     (r"(?m)^(?:vendid|sysimgguid|caguid|switchguid)=0x", f"ibnetdiscover's list; {_BY_HAND}"),
     (r"\A\s*(?:router|node) \d+ (?:router|node) \d+", f"BookSim's anynet; {_BY_HAND}"),
     (
