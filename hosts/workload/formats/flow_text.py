@@ -43,6 +43,7 @@ _HTSIM_REFUSED = {
     "recv_done_trigger": "triggers are not read",
     "addon": "triggers are not read",
     "failure": "failures of switches and links are not read",
+    "msg": "messages that share a connection are not read",
 }
 
 
@@ -180,7 +181,9 @@ def _htsim_flow(
     while at < len(words):
         key = words[at]
         if key in _HTSIM_REFUSED:
-            raise ConfigError(f"{where}: must start at a time, got {key!r}; {_HTSIM_REFUSED[key]}")
+            raise ConfigError(
+                f"{where}: must be a flow that starts at a time, got {key!r}; {_HTSIM_REFUSED[key]}"
+            )
         if key not in ("start", "size", *_HTSIM_UNUSED) or at + 1 == len(words):
             raise ConfigError(f"{where}: must have start and size, got {' '.join(words)!r:.80}")
         options[key] = words[at + 1]

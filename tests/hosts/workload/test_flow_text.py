@@ -117,7 +117,8 @@ def test_a_connection_matrix_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("start 0 size 9", "trigger 1 size 9", "line 6: must start at a time, got 'trigger'; sta"),
+        ("start 0 size 9", "trigger 1 size 9", "line 6: must be a flow that starts at a time, g"),
+        ("start 0 size", "msg start 0 size", "got 'msg'; messages that share a connection are no"),
         ("size 9", "size 9 send_done_trigger 1", "got 'send_done_trigger'; triggers are not read"),
         ("\n\n", "\ntrigger id 1 oneshot\n", "line 5: must be a connection A->B, got 'trigger id"),
         ("\n\n", "\nfailure switch_type TOR\n", "failures of switches and links are not read"),
