@@ -23,6 +23,9 @@ _PSA_OPTIONS = ("--target", "bmv2", "--arch", "psa")
 _DIGEST = "digest.txt"
 """The file beside p4c's outputs that tells whether they are still what it wrote."""
 
+_FORM = "JSON alone where P4Info can't be"
+"""What is in the cache, so that errors of another way to call p4c don't count."""
+
 _P4_14 = re.compile(r"^[ \t]*header_type\s+\w+(?=\s*\{)", re.MULTILINE)
 """A declaration that all programs of P4_14 have, and P4_16 at most in comments."""
 
@@ -34,7 +37,7 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def compile_program(source: Path, options: Sequence[str] = ()) -> Path:
-    """Return the BMv2 JSON of a P4 program; P4Info lies beside it.
+    """Return the BMv2 JSON of a P4 program; P4Info lies beside it, if P4Runtime can tell of it.
 
     Args:
         source: The program.
@@ -71,13 +74,10 @@ def _compile(compiler: str, source: Path, folder: Path, options: Sequence[str]) 
         output.mkdir()
         files = output / f"{source.stem}.json", output / f"{source.stem}.p4info.txtpb"
         command = [compiler, *options, "-o", str(files[0])]
-        command += ["--p4runtime-files", str(files[1]), str(source)]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S
-            )
-        except subprocess.TimeoutExpired as exc:
-            raise ConfigError(f"{source}: p4c: no end after {TIMEOUT_S} s") from exc
+        done = _run([*command, "--p4runtime-files", str(files[1])], source)
+        if done.returncode:  # BMv2 runs tables without names, for which P4Info has no words
+            files[1].unlink(missing_ok=True)
+            done = _run(command, source)
         if done.returncode or not files[0].exists():
             (output / "error.txt").write_text(done.stderr or f"status {done.returncode}")
         (output / _DIGEST).write_text(_digest_of(output))
@@ -85,6 +85,17 @@ def _compile(compiler: str, source: Path, folder: Path, options: Sequence[str]) 
             remove(folder)
             with suppress(OSError):  # another process was faster
                 output.rename(folder)
+
+
+def _run(command: Sequence[str], source: Path) -> subprocess.CompletedProcess[str]:
+    """Return how p4c ended, with its messages."""
+    command = [*command, str(source)]
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise ConfigError(f"{source}: p4c: no end after {TIMEOUT_S} s") from exc
 
 
 def _is_whole(folder: Path) -> bool:
@@ -132,7 +143,7 @@ def language_of_old(source: Path) -> str:
 def _digest(source: Path, compiler: Path, options: Sequence[str]) -> str:
     """Return a digest of a program, the files that it includes, the compiler and its options."""
     at = compiler.resolve()
-    facts = [str(at), str(at.stat().st_size), str(at.stat().st_mtime_ns), *options]
+    facts = [_FORM, str(at), str(at.stat().st_size), str(at.stat().st_mtime_ns), *options]
     digest = hashlib.sha256(" ".join(facts).encode())
     folders = [Path(each) for flag, each in pairwise(options) if flag == "-I"]
     for path in dict.fromkeys([source, *_included(source, set(), folders)]):

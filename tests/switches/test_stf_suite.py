@@ -134,9 +134,10 @@ def test_a_program_is_compiled_once_for_all_it_includes(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     compiler = tmp_path / COMPILER
     compiler.write_text(
-        f"#!/bin/sh\necho x >> {tmp_path}/calls\n"
-        'grep -q bad "$7" && { echo "p.p4(1): [--Werror] error: no" >&2; exit 1; }\n'
-        'cp "$7" "$4"\n'
+        f"#!/bin/sh\necho x >> {tmp_path}/calls\nfor last; do :; done\n"
+        'grep -q bad "$last" && { echo "p.p4(1): [--Werror] error: no" >&2; exit 1; }\n'
+        '[ "$5" = "$last" ] || { echo > "$6"; ! grep -q nameless "$last"; } || exit 1\n'
+        'cp "$last" "$4"\n'
     )
     compiler.chmod(0o755)
     source, header = tmp_path / "p.p4", tmp_path / "h.p4"
@@ -150,12 +151,18 @@ def test_a_program_is_compiled_once_for_all_it_includes(
     assert [calls(), calls()] == [1, 1]
     header.write_text("two")
     assert [calls(), calls()] == [2, 2]
-    assert compile_program(source).read_text() == source.read_text()
+    built = compile_program(source)
+    assert built.read_text() == source.read_text()
+    assert built.with_suffix(".p4info.txtpb").exists()
+    source.write_text("nameless")  # which P4Info has no words for, and BMv2 runs
+    built = compile_program(source)
+    assert built.read_text() == "nameless"
+    assert not built.with_suffix(".p4info.txtpb").exists()
     source.write_text("bad")
     for _ in range(2):
         with pytest.raises(ConfigError, match=r"p\.p4: p4c: p\.p4\(1\): \[--Werror\] error: no"):
             compile_program(source)
-    assert (tmp_path / "calls").read_text().count("x") == 3
+    assert (tmp_path / "calls").read_text().count("x") == 6
 
 
 def test_without_a_compiler_only_json_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
