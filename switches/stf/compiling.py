@@ -33,6 +33,9 @@ _P4_16 = re.compile(
     r"^[ \t]*(?:#[ \t]*include[ \t]*<core\.p4>|(?:control|parser)\s+\w+\s*\()", re.MULTILINE
 )
 
+_ERROR = re.compile(r"(?!----|.*\[--Wwarn).*(?:\berror:|:\s*syntax error)")
+_CAUSE = "---- Actual error:"
+
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -62,7 +65,7 @@ def compile_program(source: Path, options: Sequence[str] = ()) -> Path:
     if not _is_whole(folder):
         _compile(compiler, source, folder, options)
     if complaint.exists():
-        raise ConfigError(f"{source}: p4c: {_first_error(complaint.read_text())}")
+        raise ConfigError(f"{source}: p4c: {first_error(complaint.read_text())}")
     return built
 
 
@@ -163,8 +166,14 @@ def _included(path: Path, seen: set[Path], others: Sequence[Path]) -> Iterator[P
             yield from _included(file, seen, others)
 
 
-def _first_error(text: str) -> str:
-    """Return p4c's first error on one line, without the folder of the file."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    wrong = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
+def first_error(text: str) -> str:
+    """Return p4c's first error on one line, without the folder of the file.
+
+    If what p4c calls the error is what follows from one, it is that one: of arguments that a
+    package does not take p4c names the package's declaration first.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    errors = [at for at, line in enumerate(lines) if _ERROR.match(line)] or [0]
+    first = lines[errors[0] : errors[1] if len(errors) > 1 else None]
+    wrong = first[first.index(_CAUSE) + 1] if _CAUSE in first[:-1] else first[0]
     return re.sub(r"^\S*/", "", wrong)

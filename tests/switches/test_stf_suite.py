@@ -165,6 +165,33 @@ def test_a_program_is_compiled_once_for_all_it_includes(
     assert (tmp_path / "calls").read_text().count("x") == 6
 
 
+@pytest.mark.parametrize(
+    ("complaint", "message"),
+    [
+        (
+            "p.p4(2): [--Wwarn=unused] warning: 'error_seen' is unused\n  bit<8> error_seen;\n"
+            "/x/p.p4(9): [--Werror=not-found] error: h: declaration not found\n  h\n",
+            "p.p4(9): [--Werror=not-found] error: h: declaration not found",
+        ),
+        (
+            "/x/v1model.p4(751): [--Werror=type-error] error: 'package V1Switch'\npackage V1\n"
+            "  ---- Actual error:\n  /x/p.p4(8): Cannot unify 'in' parameter 'hdr'\n  control c(\n"
+            "  ---- Originating from:\n  /x/p.p4(9): Type of argument 'c' does not match\n",
+            "p.p4(8): Cannot unify 'in' parameter 'hdr'",
+        ),
+        ("p.p4(1): error: a\np.p4(2): error: b\n---- Actual error:\nc\n", "p.p4(1): error: a"),
+        ("p.p4(17):syntax error, unexpected }\n", "p.p4(17):syntax error, unexpected }"),
+        ("status 1", "status 1"),
+        ("", ""),
+    ],
+)
+def test_the_first_error_of_p4c_is_told_by_its_cause(complaint: str, message: str) -> None:
+    """In the forms that p4c 1.2.5 prints; a package's arguments are wrong where they are."""
+    from ringleaf.switches.stf.compiling import first_error
+
+    assert first_error(complaint) == message
+
+
 def test_without_a_compiler_only_json_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ringleaf.errors import BackendError
 
