@@ -64,7 +64,8 @@ def test_a_file_is_told_by_its_first_bytes(tmp_path: Path, data: bytes, kind: st
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        (gzip.compress(b"num_ranks 2\n", mtime=0), "compressed by gzip"),
+        (gzip.compress(b"num_ranks 2\n", mtime=0), "compressed by gzip, a GOAL schedule"),
+        (gzip.compress(b"\0", mtime=0), "compressed by gzip"),
         (b"\x28\xb5\x2f\xfd" + bytes(9), "compressed by zstd"),
         (b"PK\x03\x04" + bytes(9), "compressed by zip"),
         (b"<algo name='a'>", "an MSCCL program"),

@@ -111,8 +111,7 @@ def tell_file(text: str) -> str:
     path = find_file(text)
     if path is None:
         return ""
-    kind = _packed(path) or kind_of(path)
-    return f"the file {text!r}" + (f", {kind}" if kind else "")
+    return ", ".join(each for each in (f"the file {text!r}", _packed(path), kind_of(path)) if each)
 
 
 def _packed(path: Path) -> str:
