@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from ringleaf.core.units import format_count
 
 BOUND = 0.85  # busy for this share of the time counts as always: ticks are coarse
 
@@ -30,6 +33,22 @@ class Drop:
     size_bytes: int | None = None  # of their frames
     first_ps: int | None = None  # since the run's start
     last_ps: int | None = None
+
+
+Forbidden = Counter[tuple[str, str]]
+"""Packets that switches dropped as their programs forbid them: by switch, and by what."""
+
+_NAMED = 4  # switches and reasons that a line names
+
+
+def tell_forbidden(counts: Forbidden) -> str:
+    """Return which switches dropped packets that their programs forbid, and why; "": none did."""
+    phrases = [
+        f"{name} dropped {format_count(count, 'packet')} by {label}"
+        for (name, label), count in counts.items()
+    ]
+    more = [f"{len(phrases) - _NAMED} more"] if phrases[_NAMED:] else []
+    return "; ".join([*phrases[:_NAMED], *more])
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,4 +215,5 @@ class RunResult:
     drop_counts: list[Drop] = field(default_factory=list)  # `drops` by queue and source
     circuits: CircuitUse | None = None  # if a controller sets circuits up
     rebuilt: tuple[TreeRebuilt, ...] = ()  # trees of aggregation, if some were
+    forbidden: Forbidden = field(default_factory=Counter)  # live: not known
     gave_up: bool = False  # whether it ended at a time that was set, before ranks had results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -67,6 +68,7 @@ def in_turn(results: Sequence[RunResult], rows: Sequence[int]) -> RunResult:
             for each, start_ps in zip(results, starts_ps, strict=True)
             for tree in each.rebuilt
         ),
+        forbidden=sum((each.forbidden for each in results), Counter()),
         usage=_usage([each.usage for each in results if each.usage is not None]),
     )
 

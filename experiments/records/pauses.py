@@ -1,4 +1,4 @@
-"""Packets held back, trimmed, damaged or led elsewhere, and circuits, for every workload."""
+"""Packets held back, trimmed, damaged, forbidden or led elsewhere, and circuits."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class Counted(Protocol):
         trims: Packets that found a queue full, and went on without their payload.
         corrupted: Packets that receivers discarded, as a bit was wrong.
         repaths: Times that a connection took another path, as nothing got through.
+        forbidden: Which switches dropped packets that their programs forbid, and why; "": none.
         drops: Packets that found a queue full.
         changes: Changes of circuits.
         dark_ps: The time in which circuits were not up because of them.
@@ -41,6 +42,10 @@ class Counted(Protocol):
     @property
     def repaths(self) -> int:
         """Return the times that a connection took another path, as nothing got through."""
+
+    @property
+    def forbidden(self) -> str:
+        """Return which switches dropped packets that their programs forbid, and why."""
 
     @property
     def drops(self) -> int:
@@ -68,7 +73,7 @@ class Counted(Protocol):
 
 
 def tell(where: str, counted: Counted) -> Iterator[str]:
-    """Yield a line for each thing that is only because of PFC, trimming, faults or circuits.
+    """Yield a line for each thing that only PFC, trimming, faults, programs or circuits do.
 
     Args:
         where: The run, as the line begins with it.
@@ -86,6 +91,8 @@ def tell(where: str, counted: Counted) -> Iterator[str]:
     if counted.repaths:
         times = format_count(counted.repaths, "time")
         yield f"{where}: connections took another path {times}, as nothing got through"
+    if counted.forbidden:
+        yield f"{where}: {counted.forbidden}"
     values = (getattr(counted, name) for name in circuit_counts.NAMES)
     yield from (f"{where}: {phrase}" for phrase in circuit_counts.tell(*values))
 

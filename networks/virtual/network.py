@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -32,7 +33,7 @@ from ringleaf.networks.endpoints.tensors import HasEndpoints
 from ringleaf.networks.faults import Disturbance
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.outcome import Forbidden, RunResult
 from ringleaf.networks.telling import Tell, Telling
 from ringleaf.networks.virtual.capture import Capture, Consumer
 from ringleaf.networks.virtual.circuits import CircuitSwitching
@@ -143,6 +144,7 @@ class VirtualNetwork(HasEndpoints):
             *(graph, options, self.store, self.endpoints, self._regions.blocks, self._rtt_ps),
             self.switches,
         )
+        self._forbidden: Forbidden = Counter()  # before the run
         self._passage = Passage(
             *(self.store, self._regions, self.endpoints.rings, self._execution, self._troubles),
             *(self.circuits, self.pauses),
@@ -316,7 +318,8 @@ class VirtualNetwork(HasEndpoints):
             self.circuits.begin(self.circuits.meter.planned(schedule, nodes, *sizes), self.now_ps)
 
     def _disturb(self, disturbances: Sequence[Disturbance]) -> None:
-        """Note what will be disturbed in a run that begins."""
+        """Note what will be disturbed in a run that begins, and what was forbidden before."""
+        self._forbidden = self._stalls.forbidden()
         if self.circuits is not None:
             self.circuits.check([*self._troubles.usual, *disturbances])
         self._trees.begin(self.now_ps)
@@ -330,7 +333,8 @@ class VirtualNetwork(HasEndpoints):
 
     def _completed(self, result: RunResult) -> RunResult:
         """Return a run's result with what others than links and hosts know of it."""
-        result = replace(result, rebuilt=self._trees.take())
+        forbidden = self._stalls.forbidden() - self._forbidden
+        result = replace(result, rebuilt=self._trees.take(), forbidden=forbidden)
         return self._with_memory(self._with_circuits(result))
 
     def _with_circuits(self, result: RunResult) -> RunResult:

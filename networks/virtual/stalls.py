@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import networkx as nx
 
 from ringleaf.core.arena import Store
-from ringleaf.core.units import format_count
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.joining import pause_stretch
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.outcome import Forbidden, tell_forbidden
 from ringleaf.networks.virtual.circling import Circling
 from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
 from ringleaf.switches.switch import Switch
 from ringleaf.topologies.routing import most_links
-
-_NAMED = 4  # reasons that a message names
 
 
 class Stalls:
@@ -88,14 +87,15 @@ class Stalls:
                 way = "" if self._options.reroute_ps is not None else ", or add --reroute"
                 remedy = f"let what is down come back, like 's0 down for 1ms'{way}"
             named = [(each, self._endpoints.groups[each.group].nodes) for each in stalled]
-            remedies = [*self._violations(), remedy]
+            remedies = filter(None, (tell_forbidden(self.forbidden()), remedy))
             raise BackendError(patience.complaint(named, "; ".join(remedies)))
 
-    def _violations(self) -> list[str]:
-        """Return which switches dropped packets that their programs forbid, with reasons."""
-        reasons = [
-            f"{name} dropped {format_count(count, 'packet')} by {label}"
-            for name, switch in self._switches.items()
-            for label, count in switch.failed_assertions().items()
-        ]
-        return reasons[:_NAMED]
+    def forbidden(self) -> Forbidden:
+        """Return the packets so far that switches dropped as their programs forbid them."""
+        return Counter(
+            {
+                (name, label): count
+                for name, switch in self._switches.items()
+                for label, count in switch.forbidden().items()
+            }
+        )

@@ -20,7 +20,7 @@ from ringleaf.switches.control.externs import Externs
 from ringleaf.switches.control.installed import InstalledTables
 from ringleaf.switches.control.replicas import ReplicaGroups, name_ports
 from ringleaf.switches.engine.digests import Digests
-from ringleaf.switches.engine.layout import LOOPED, PORT_COUNT, ROUND_PORT
+from ringleaf.switches.engine.layout import LOOPED, MOST_PASSES, PORT_COUNT, ROUND_PORT
 from ringleaf.switches.engine.meters import check_rates, configure, rates_of
 from ringleaf.switches.engine.updates import (
     CloneUpdate,
@@ -340,6 +340,11 @@ class ControlPlane:
     def failed_assertions(self) -> dict[str, int]:
         """Return how many packets each `assert` or `assume` has dropped, by its source line."""
         return self._externs.failed_assertions()
+
+    def forbidden(self) -> dict[str, int]:
+        """Return how many packets were dropped that the program must not have, by reason."""
+        looped = {f"the limit of {MOST_PASSES} passes": self.looped} if self.looped else {}
+        return self.failed_assertions() | looped
 
     # Helpers.
 

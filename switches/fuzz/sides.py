@@ -126,7 +126,7 @@ class EngineSide:
     @property
     def endless(self) -> int:
         """The number of packets so far that would loop forever in BMv2, or end it."""
-        return self.switch.looped + sum(self.switch.failed_assertions().values())
+        return sum(self.switch.forbidden().values())
 
     @property
     def chance(self) -> int:

@@ -38,12 +38,12 @@ from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
 from ringleaf.experiments.workloads.collective.results import MOST_JUDGED
 from ringleaf.experiments.workloads.collective.rows import CollectiveRow, LinkSeries
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.networks.outcome import RunResult, tell_forbidden
 
 if TYPE_CHECKING:
     import torch
 
     from ringleaf.experiments.explain.findings import Explained
-    from ringleaf.networks.outcome import RunResult
 
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
 
@@ -333,6 +333,7 @@ class CollectiveMeasurer:
             trims=outcome.trims,
             corrupted=outcome.corrupted,
             repaths=outcome.repaths,
+            forbidden=tell_forbidden(outcome.forbidden),
             **circuit_counts.counts_of(outcome),
             **tree_counts.counts_of(outcome, self._detect_ps),
             **self._shrunk(members),

@@ -50,6 +50,7 @@ class CollectiveRow:
     trims: int = 0  # packets that found a queue full, and went on without their payload
     corrupted: int = 0  # packets that receivers discarded, as a bit was wrong
     repaths: int = 0  # times that a connection took another path, as nothing got through
+    forbidden: str = ""  # packets that switches dropped as their programs forbid them
     changes: int = 0  # of circuits
     dark_ps: int = 0  # time in which circuits were not up because of that
     duty: float | None = None  # the share of the rest; None: no controller sets circuits up

@@ -80,6 +80,7 @@ class WorkResults:
     lost: int = 0  # packets that links lost
     corrupted: int = 0  # packets that receivers discarded, as a bit was wrong
     repaths: int = 0  # times that a connection took another path, as nothing got through
+    forbidden: str = ""  # packets that switches dropped as their programs forbid them
     changes: int = 0  # of circuits
     dark_ps: int = 0  # time in which circuits were not up because of that
     duty: float | None = None  # the share of the rest; None: no controller sets circuits up
@@ -113,7 +114,7 @@ PERCENTILE_NAMES = ("p50_ps", "p99_ps", "p999_ps")
 _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",
             "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels", "virtual_ps",
             "late_ps", "most_late_ps", "pauses", "trims", "lost", "corrupted", "repaths",
-            "within_percent", "outside", *circuit_counts.NAMES)  # fmt: skip
+            "forbidden", "within_percent", "outside", *circuit_counts.NAMES)  # fmt: skip
 
 
 def percentiles_of(messages: Messages) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ringleaf.experiments.workloads.graph.timeline import Timeline
 from ringleaf.hosts.workload.graph import CalledCollective
 from ringleaf.hosts.workload.replay import WorkReplay
 from ringleaf.networks.live.coordinator import Lateness
-from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.outcome import RunResult, tell_forbidden
 from ringleaf.topologies.graph import link
 
 
@@ -60,6 +60,7 @@ def summarise(
         lost=outcome.lost,
         corrupted=outcome.corrupted,
         repaths=outcome.repaths,
+        forbidden=tell_forbidden(outcome.forbidden),
         **circuit_counts.counts_of(outcome),
         packet_hops=outcome.packet_hops,
         peak_queue_bytes=outcome.peak_queue_bytes,

@@ -81,6 +81,7 @@ class JobRow:
     lost: int = 0  # of the case: packets that links lost
     corrupted: int = 0  # of the case: packets that receivers discarded, as a bit was wrong
     repaths: int = 0  # of the case: times that a connection took another path
+    forbidden: str = ""  # of the case: packets that switches dropped as programs forbid them
     within_percent: float | None = None  # of flows: what the times may be wrong by, if known
     outside: str = ""  # of flows: why it is not known what the times may be wrong by
     changes: int = 0  # of the case: of circuits

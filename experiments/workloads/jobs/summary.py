@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -20,10 +20,8 @@ from ringleaf.experiments.workloads.jobs.spec import JobSpec
 from ringleaf.experiments.workloads.jobs.stages import JobsPerformance
 from ringleaf.experiments.workloads.jobs.timeline import spans_of
 from ringleaf.hosts.training.job import TrainingJob
+from ringleaf.networks.outcome import RunResult, tell_forbidden
 from ringleaf.topologies.graph import link
-
-if TYPE_CHECKING:
-    from ringleaf.networks.outcome import RunResult
 
 Direction = tuple[str, str]
 
@@ -85,6 +83,7 @@ def summarise(
             lost=outcome.lost,
             corrupted=outcome.corrupted,
             repaths=outcome.repaths,
+            forbidden=tell_forbidden(outcome.forbidden),
             **circuit_counts.counts_of(outcome),
             **tree_counts.counts_of(outcome, detect_ps),
             peak_queue_bytes=outcome.peak_queue_bytes,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
-from running import run
+from running import foot, page, run
 
 from ringleaf.errors import BackendError
 
@@ -50,18 +52,44 @@ def test_other_ports_and_addresses_lead_nowhere(folder: Path, old: str, new: str
         run(options(folder, other))
 
 
-def test_what_a_program_forbids_is_named_if_nothing_gets_through(folder: Path) -> None:
-    """A packet in a loop without an end is dropped, as BMv2 would have it for ever."""
+def forward_with(folder: Path, op: str, parameter: dict[str, Any]) -> None:
+    """Have the program do something more, at line 7, with each packet that it forwards."""
     program = folder / "program.json"
     data = json.loads(program.read_text())
+    place = {"filename": "basic.p4", "line": 7}
     for action in data["actions"]:
         if action["name"].endswith("ipv4_forward"):
-            here = {"type": "hexstr", "value": hex(len(action["primitives"]))}
-            place = {"filename": "basic.p4", "line": 7}
-            loop = {"op": "_jump", "parameters": [here], "source_info": place}
-            action["primitives"].append(loop)
+            more = {"op": op, "parameters": [parameter], "source_info": place}
+            action["primitives"].append(more)
+            assert len(action["primitives"]) == 5, "so it is number 4"
     program.write_text(json.dumps(data))
+
+
+def expression(op: str, left: Any, right: Any) -> dict[str, Any]:
+    return {"type": "expression", "value": {"op": op, "left": left, "right": right}}
+
+
+def test_what_a_program_forbids_is_named_if_nothing_gets_through(folder: Path) -> None:
+    """A packet in a loop without an end is dropped, as BMv2 would have it for ever."""
+    forward_with(folder, "_jump", {"type": "hexstr", "value": hex(4)})
 
     why = r"s0 dropped \d+ packets by endless loop \(basic.p4 line 7\); s1 dropped .*; --pcap"
     with pytest.raises(BackendError, match=why):
         run(options(folder, folder / "topology.json"))
+
+
+def test_what_a_program_forbids_is_told_of_a_run_that_gets_through(folder: Path) -> None:
+    """Until 3 us all packets are dropped, so each host sends its first ones again."""
+    clock = {"type": "field", "value": ["standard_metadata", "ingress_global_timestamp"]}
+    late = expression(">", clock, {"type": "hexstr", "value": "0x3"})
+    forward_with(folder, "assert", {"type": "expression", "value": expression("b2d", None, late)})
+
+    results = run(options(folder, folder / "topology.json"), drawn=False)
+
+    (row,) = results.rows
+    assert (row.wrong, row.retransmissions > 0) == (0, True)
+    each = r"dropped \d+ packets? by assert \(basic.p4 line 7\)"
+    assert re.fullmatch(f"s0 {each}; s1 {each}; s2 {each}", row.forbidden)
+    line = f"ring at 4 KiB: {row.forbidden}"
+    assert f"# {line}" in foot(results)
+    assert f"{line}." in page(results)
