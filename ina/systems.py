@@ -227,6 +227,7 @@ class System(ABC):
             (`--compress`): `signsgd`; "": they take any.
         has_windows: Whether workers' windows change with congestion; else as many packets are in
             flight all the time.
+        has_trees: Whether a job may have several trees, as many as its request says.
         moves: Whether its jobs' parts of switches' memory can change while they run: if a request
             says so, they have a `mover`.
         rebuilds: Whether its trees can be built again while jobs run, when switches or links fail:
@@ -249,6 +250,7 @@ class System(ABC):
     leases: bool = False
     compress: str = ""
     has_windows: bool = False
+    has_trees: bool = False
     moves: bool = False
     rebuilds: bool = False
     has_icrc: bool = False

@@ -15,6 +15,12 @@ from ringleaf.ina.registry import find_system
 from ringleaf.topologies.own_terms import own_terms
 
 IN_SWITCHES = ("slots", "lanes", "ina_cc", "trees", "entries", "memory")
+OF_SYSTEMS = (
+    ("ina_cc", "has_windows", "has windows of one size"),
+    ("trees", "has_trees", "can't have several trees"),
+)
+"""Options that only some systems look at, the attribute of these, and what is so of others."""
+
 BY_HOSTS = ("queue_pairs", "rank_order", "window", "cc")  # rank orders are those of schedules
 OF_FAULTS = ("reroute_ps", "shrink_ps")
 OF_LINKS = {"rate": "rate_bps", "delay": "delay_ps"}
@@ -68,15 +74,16 @@ def _by_algorithms(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield fields that none of a run's algorithms looks at."""
     algos = _algorithms(spec)
     adding = [name for name in algos if name in SYSTEMS]
-    windowed = [name for name in adding if find_system(name).has_windows]
+    systems = [find_system(name) for name in adding]
     if algos and not adding:
         yield IN_SWITCHES, "no algorithm adds in switches"
-    elif adding and not windowed:
-        yield ("ina_cc",), f"{adding[0]} has windows of one size"
+    for field, attribute, why in OF_SYSTEMS:
+        if systems and not any(getattr(system, attribute) for system in systems):
+            yield (field,), f"{adding[0]} {why}"
     if adding and adding == algos and "queue_pairs" in type(spec).model_fields:
         yield BY_HOSTS, "all algorithms add in switches"
     if spec.marking != NEVER:
-        yield from _marking(spec, has_windows=bool(windowed))
+        yield from _marking(spec, has_windows=any(system.has_windows for system in systems))
 
 
 def _marking(spec: NetworkSpec, *, has_windows: bool) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -33,6 +33,7 @@ class Panama(SwitchML):
     title = "PANAMA"
     look = Look("#f020a0", "4")
     has_windows = True
+    has_trees = True
     builds = tuple(
         BuiltProgram(f"panama-{lanes}", "panama.p4", (f"-DLANES={lanes}",)) for lanes in LANES
     )

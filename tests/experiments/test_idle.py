@@ -34,6 +34,8 @@ def said(**typed: Any) -> str:
         ({"algo": "switchml", "cc": "dctcp", "window": "8"}, f"window, cc ({ADDERS})"),
         ({"algo": "switchml", "ina_cc": "dctcp"}, "ina_cc (switchml has windows of one size)"),
         ({"algo": "atp", "servers": "1", "ina_cc": "dctcp", "ecn": "5"}, ""),
+        ({"algo": "switchml", "trees": "2"}, "trees (switchml can't have several trees)"),
+        ({"algo": "switchml,panama", "trees": "2"}, ""),
         ({"algo": "ring", "ecn": "5"}, "ecn (marks mean nothing to cc=fixed)"),
         ({"algo": "ring", "ecn": "5", "cc": "swift"}, "ecn (marks mean nothing to cc=swift)"),
         ({"algo": "ring", "ecn": "0"}, ""),  # as without
@@ -74,7 +76,10 @@ def test_several_reasons_are_told_in_one_line() -> None:
     [
         ("ring", {"slots": 2, "lanes": 64, "ecn": 1, "cluster": 4, "reroute": "1us"}),
         ("ring", {"ecn": 1, "cc": "swift"}),
-        ("switchml", {"window": 2, "cc": "dctcp", "queue_pairs": 4, "rank_order": "random"}),
+        (
+            "switchml",
+            {"window": 2, "cc": "dctcp", "queue_pairs": 4, "rank_order": "random", "trees": 2},
+        ),
     ],
 )
 def test_what_is_told_is_true(

@@ -250,6 +250,7 @@ def test_shares_by_hand(
         ),
         ("leases", {"a2tp", "atp", "esa", "panama", "switchml", "tern"}),
         ("has_windows", {"a2tp", "atp", "esa", "panama"}),
+        ("has_trees", {"panama"}),
         ("moves", {"a2tp", "atp", "esa", "switchml"}),
         (
             "rebuilds",
