@@ -281,6 +281,18 @@ def refuse(path: Path) -> Path:
     raise PermissionError(13, "Permission denied", str(path))
 
 
+def test_a_relative_base_directory_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if it were not there: XDG Base Directory Specification 0.8, "Basics"."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for base in ("here", "./here", "~/here"):
+        monkeypatch.setenv("XDG_CACHE_HOME", base)
+        assert cache_folder() == tmp_path / "home" / ".cache" / "ringleaf"
+
+
 @pytest.mark.parametrize("home", ["none", "/dev/null", "/proc/self"])
 def test_a_user_without_a_home_has_a_temporary_cache(
     home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ringleaf.core.private import is_trusted_folder
+from ringleaf.core.private import is_trusted_folder, xdg_folder
 
 USAGE = 2
 SOCKET = "switch.sock"
@@ -76,9 +76,9 @@ def find_default() -> str:
 
 def state_folders() -> list[Path]:
     """Return the folders in which networks.mininet.state keeps its files."""
-    user = os.environ.get("XDG_RUNTIME_DIR")
+    user = xdg_folder("XDG_RUNTIME_DIR")
     own = Path(tempfile.gettempdir(), f"ringleaf-{os.getuid()}")
-    return [Path("/run/ringleaf"), *([Path(user, "ringleaf")] if user else []), own]
+    return [Path("/run/ringleaf"), *([user] if user else []), own]
 
 
 def _runs(pid: int, start: int) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
-from ringleaf.core.private import is_trusted_folder, private_folder
+from ringleaf.core.private import is_trusted_folder, private_folder, xdg_folder
 from ringleaf.networks.live.processes import Identity, identify, is_running, kill
 
 RUNTIME = Path("/run/ringleaf")
@@ -76,16 +76,12 @@ def runtime_dir() -> Path:
 
     It is /run/ringleaf or, if that can't be written, a folder of the user's.
     """
-    places = [RUNTIME]
-    if "XDG_RUNTIME_DIR" in os.environ:
-        places.append(Path(os.environ["XDG_RUNTIME_DIR"], "ringleaf"))
-    places.append(Path(tempfile.gettempdir(), f"ringleaf-{os.getuid()}"))
-    for place in places[:-1]:
+    for place in filter(None, (RUNTIME, xdg_folder("XDG_RUNTIME_DIR"))):
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o755, parents=True, exist_ok=True)
             if os.access(place, os.W_OK) and is_trusted_folder(place):
                 return place
-    return private_folder(places[-1])
+    return private_folder(Path(tempfile.gettempdir(), f"ringleaf-{os.getuid()}"))
 
 
 def new_record() -> Record:

@@ -45,14 +45,24 @@ def cache_folder() -> Path:
 
 def _places() -> Iterator[Path]:
     """Yield where the cache may be, the best first."""
-    if base := os.environ.get("XDG_CACHE_HOME"):
-        yield Path(base) / "ringleaf"
+    if own := xdg_folder("XDG_CACHE_HOME"):
+        yield own
     else:
         with suppress(RuntimeError):  # nobody knows a home
             if os.path.isdir(home := Path.home()):  # none is made
                 yield home / ".cache" / "ringleaf"
     with suppress(OSError):
         yield private_folder(Path(tempfile.gettempdir(), f"ringleaf-{os.geteuid()}")) / "cache"
+
+
+def xdg_folder(variable: str) -> Path | None:
+    """Return our folder in the base directory that a variable names, if it names one.
+
+    A relative path is none: "it should consider the path invalid and ignore it" (XDG Base Directory
+    Specification, 0.8).
+    """
+    base = os.environ.get(variable, "")
+    return Path(base, "ringleaf") if os.path.isabs(base) else None
 
 
 def private_folder(path: Path) -> Path:
