@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ringleaf.core.units import format_count
 from ringleaf.switches.engine.layout import SWITCH_WORDS
 from ringleaf.switches.engine.meters import METER_WORDS
+from ringleaf.switches.engine.shapes import COUNTER_WORDS
 from ringleaf.switches.engine.value_sets import image_words
 from ringleaf.switches.generate.jump_targets import loops_of
 from ringleaf.switches.generate.storage import SHORTEST_RUN
@@ -27,8 +28,6 @@ TABLES_AT = SWITCH_WORDS + 3  # per table: offset in arena.fields of its image
 
 MOST_WORDS = 1 << 27  # of scalar registers, counters, meters and value sets: 1 GiB
 MOST_LANES = 1 << 28  # of lane registers: 1 GiB
-
-COUNTER_WORDS = 2  # packets, bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ringleaf.switches.engine.meters import METER_WORDS, meter_word
-from ringleaf.switches.generate.state import COUNTER_WORDS, LANE_STATE_AT, STATE_AT
+from ringleaf.switches.engine.shapes import COUNTER_WORDS
+from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
 from ringleaf.switches.generate.storage import ENGINE, POSITION, VARBITS, varbits
 from ringleaf.switches.source import STACKS, VALID, FieldSource, HeaderSource
 from ringleaf.switches.switch import Switch
