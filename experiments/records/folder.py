@@ -208,6 +208,9 @@ class RunFolder:
         self._emit = emit
         self._failure = ""
         self._names = {FILES}
+        self._lasting = {CONFIG, ROWS, SUMMARY, SPEC}
+        if is_sweep:  # one without rows has no more
+            self._lasting = {*names} - {SWEPT_ROWS, REPORT}
         self._is_sweep = is_sweep
         self._done = self._of = 0
         self.has_results = False
@@ -296,13 +299,23 @@ class RunFolder:
                 self._failure = f"{error.filename or self.path}: {error.strerror}"
                 self._emit(f"# out: can't write {self._failure}; the table goes on")
 
+    def look(self) -> None:
+        """See whether all is still there that has been written by now; if not, say so once."""
+        self.keep(self._look)
+
+    def _look(self) -> None:
+        for path in (self.path / name for name in sorted(self._lasting)):
+            if not path.exists():
+                raise FileNotFoundError(errno.ENOENT, "was removed meanwhile", str(path))
+
     @property
     def has_failed(self) -> bool:
         """Whether something could not be written."""
         return bool(self._failure)
 
     def check(self) -> None:
-        """Raise BackendError if something could not be written."""
+        """Raise BackendError if something could not be written, or is no longer there."""
+        self.look()
         if self._failure:
             raise BackendError(
                 f"out: some files could not be written, got {self._failure}; "

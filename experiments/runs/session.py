@@ -114,6 +114,7 @@ def _measure(
             results.keep(folder)
             if experiment.watched:
                 keep_timeline(folder, results)
+            folder.look()
             if results.has_any:
                 for line in table.foot():
                     emit(line)

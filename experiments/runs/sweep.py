@@ -81,7 +81,9 @@ def run(
     requests = _checked(left, crew, where)
     files = [*ALL, *(f"{place}/{FILES}" for place in by_place)]
     with RunFolder(out, emit, files, is_sweep=True, keeps=places) as folder:
-        return _run(by_place, requests, names, emit, crew, folder)
+        is_right = _run(by_place, requests, names, emit, crew, folder)
+        folder.check()
+    return is_right
 
 
 def folder_of(cases: Sequence[Case], name: str) -> Path:

@@ -133,6 +133,33 @@ def test_a_disk_that_fills_up_leaves_the_table(
     assert "# wrong values: 0 OK" in lines
 
 
+@pytest.mark.parametrize("name", ["ring", "switchml"])
+def test_what_is_removed_while_a_run_goes_on_is_told_at_its_end(name: str, tmp_path: Path) -> None:
+    """Somebody empties the folder after a row; rows are written again, but the options are not."""
+    lines: list[str] = []
+
+    def emit(line: str) -> None:
+        lines.append(line)
+        if line.lstrip().startswith(name):
+            for path in (each for each in tmp_path.iterdir() if each.is_file()):
+                path.unlink()
+
+    gone = r"out: some files could not be written, got .*config.json: was removed meanwhile; only"
+    with pytest.raises(BackendError, match=gone):
+        running.run({**SMALL, "out": str(tmp_path)}, emit=emit, connect=FakeConnect())
+
+    assert "config.json: was removed meanwhile; the table goes on" in " ".join(lines)
+    assert (tmp_path / "results.csv").read_text().count("\n") == 3
+
+
+def test_a_sweep_tells_that_a_run_of_it_was_removed(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with RunFolder(tmp_path, lines.append, [PLAN, f"one/{FILES}"], is_sweep=True) as swept:
+        (tmp_path / PLAN).write_text("{}")
+        with pytest.raises(BackendError, match=r"one/files.txt: was removed meanwhile"):
+            swept.check()
+
+
 def test_a_file_that_can_not_be_written_stays_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     write_text(path, "old")

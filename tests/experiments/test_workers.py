@@ -196,7 +196,7 @@ def test_workers_do_not_command_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = Leavings(["\x1b]0;title\x07row\r"], {})
-    monkeypatch.setattr(sweep, "run_all", lambda cases, crew: iter([("size=1K", found)]))
+    monkeypatch.setattr(sweep, "run_all", lambda cases, crew: ((place, found) for place in cases))
     monkeypatch.setattr(sweep, "rows_of", lambda case, columns: [])
     said: list[str] = []
     swept(tmp_path / "x", RunProcesses(2), said.append)
