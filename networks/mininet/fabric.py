@@ -181,7 +181,8 @@ class MininetFabric:
         for switch in self.net.switches:
             own = program[switch.name] if isinstance(program, Mapping) else program
             switch.run_program(own, p4info, entities.get(switch.name, ()))
-        program_switches(filter(None, (switch.target() for switch in self.net.switches)))
+        targets = filter(None, (switch.target() for switch in self.net.switches))
+        program_switches(targets, self._runtime.children)
 
     def door(self) -> Door:
         """Return what writes further entities to running switches; see `programming.Door`."""

@@ -7,6 +7,8 @@ the programming.
 from __future__ import annotations
 
 import os
+import select
+import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,6 +17,7 @@ from typing import Any
 
 from ringleaf.core.orphans import die_with_parent
 from ringleaf.errors import BackendError
+from ringleaf.networks.live.processes import Child
 
 AT_ONCE = 4
 
@@ -32,14 +35,18 @@ class SwitchProgramming:
     leftovers: Sequence[Any] = ()  # of its former program: to be deleted before this one comes
 
 
-def program_switches(targets: Iterable[SwitchProgramming]) -> None:
+def program_switches(targets: Iterable[SwitchProgramming], processes: Sequence[Child] = ()) -> None:
     """Give switches their programs and entities.
 
+    Args:
+        targets: The switches.
+        processes: Their processes: from one that has ended, no answer is waited for.
+
     Raises:
-        BackendError: If one doesn't answer or refuses something; the message names it.
+        BackendError: If one ends, doesn't answer or refuses something; the message names it.
     """
     programs = list(targets)
-    in_child(lambda: _program_all(programs))
+    in_child(lambda: _program_all(programs), processes)
 
 
 class Door:
@@ -82,11 +89,11 @@ class Door:
         return self._controllers[name]
 
 
-def in_child(work: Callable[[], None]) -> None:
-    """Run a function in a fork of this process.
+def in_child(work: Callable[[], None], processes: Sequence[Child] = ()) -> None:
+    """Run a function in a fork of this process, while these processes go on.
 
     Raises:
-        BackendError: If the function raised an error, with its text.
+        BackendError: If one of them ends, or the function raised an error, with its text.
     """
     reading, writing = os.pipe()
     pid = os.fork()
@@ -95,11 +102,27 @@ def in_child(work: Callable[[], None]) -> None:
         die_with_parent()
         _work(work, writing)
     os.close(writing)
-    with os.fdopen(reading, "rb") as answer:
-        text = answer.read().decode()
-    _, status = os.waitpid(pid, 0)
+    try:
+        with os.fdopen(reading, "rb") as answer:
+            _await(reading, processes)
+            text = answer.read().decode()
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
+    finally:
+        _, status = os.waitpid(pid, 0)
     if text or status:
         raise BackendError(text or f"programming: child has ended, got wait status {status}")
+
+
+def _await(answer: int, processes: Sequence[Child]) -> None:
+    """Wait until there is an answer, and raise an error if a process ends before."""
+    poll = select.poll()
+    for descriptor in (answer, *(each.descriptor for each in processes)):
+        poll.register(descriptor, select.POLLIN)
+    poll.poll()
+    for each in processes:
+        each.check()
 
 
 def _work(work: Callable[[], None], writing: int) -> None:

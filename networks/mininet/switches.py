@@ -110,7 +110,9 @@ class P4Switch(Switch):
                 for line in ports:
                     runtime.adopt(line.interface)
             cls.start_all(runtime, lines)
-        program_switches(filter(None, (switch.target() for switch in switches)))
+        targets = filter(None, (switch.target() for switch in switches))
+        children = [each for group in groups.values() for each in group[0].runtime.children]
+        program_switches(targets, children)
         for switch in switches:
             switch._batch = False  # from now on each is started and stopped alone
         return switches

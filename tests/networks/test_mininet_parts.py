@@ -5,17 +5,25 @@ import os
 import shutil
 import signal
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ringleaf.core.units import PS_PER_MS, PS_PER_US
-from ringleaf.errors import ConfigError
+from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.commands import shell
 from ringleaf.networks.live.engine import LinkEnd
-from ringleaf.networks.live.processes import ended_like_interrupts, identify, is_running, kill
+from ringleaf.networks.live.processes import (
+    Child,
+    ended_like_interrupts,
+    identify,
+    is_running,
+    kill,
+)
 from ringleaf.networks.mininet import preflight, state
+from ringleaf.networks.mininet.programming import in_child
 from ringleaf.networks.mininet.runtime import interface_name
 from ringleaf.networks.mininet.send_buffers import give_room
 from ringleaf.networks.mininet.shaping import disciplines, netem_options
@@ -177,6 +185,16 @@ def test_a_number_that_another_process_has_got_is_not_killed() -> None:
     assert is_running((pid, start))
     assert not is_running((pid, start + 1))
     assert not kill((pid, start + 1))
+
+
+def test_a_switch_that_ends_is_named_at_once_while_all_are_programmed(tmp_path: Path) -> None:
+    """The work would go on for a minute, as for a switch that does not answer."""
+    switch = Child("s0", ["sh", "-c", "echo no such port; exit 3"], tmp_path / "s0.log")
+    began_s = time.monotonic()
+    with pytest.raises(BackendError, match=r"s0: has ended, got status 3; see .*\n  no such port"):
+        in_child(lambda: time.sleep(60), [switch])
+    assert time.monotonic() - began_s < 30
+    switch.stop()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
