@@ -107,12 +107,13 @@ def make_desks(
     """
     desks = []
     for place, (team, needs) in enumerate(_survey(score, teams, meetings).items()):
-        is_shared = team.group < 0 and score.queue_pairs == 1
+        are_messages = team.group < 0
+        is_shared = are_messages and score.queue_pairs == 1
         counts = Counter(key for key, _ in needs.pieces)
         if is_shared:
             free = _share(counts, {key: needs.bytes_of(key, score.dtype) for key in counts})
         else:
-            free = _divide(counts, score.queue_pairs if team.group < 0 else 1)
+            free = _divide(counts, score.queue_pairs if are_messages else 1)
         kit = Kit(
             endpoints,
             place,
@@ -122,6 +123,7 @@ def make_desks(
             channels=len(channels_of(free.values())),
             used={key: tuple(each) for key, each in free.items()},
             shares=is_shared,
+            eager=are_messages,
         )
         desks.append(Desk(kit, free))
     endpoints.memory.make_room(sum(desk.kit.total_bytes for desk in desks))

@@ -47,8 +47,8 @@ class Kit(Generic[Key]):
         dtype: Type of the elements.
         channels: The number of collectives that it runs at a time.
         kept: The number of pieces that have memory at a time; None: as many as run.
-        shares: Whether all channels share the queue pairs of the first one, on which messages leave
-            without credit.
+        shares: Whether all channels share the queue pairs of the first one.
+        eager: Whether messages leave without credit.
         used: The channels of each collective; None: all.
 
     Raises:
@@ -66,6 +66,7 @@ class Kit(Generic[Key]):
         channels: int,
         kept: int | None = None,
         shares: bool = False,
+        eager: bool = False,
         used: Mapping[Key, Sequence[int]] | None = None,
     ) -> None:
         self._endpoints, self._group = endpoints, group
@@ -78,7 +79,7 @@ class Kit(Generic[Key]):
         for course in courses.values():
             endpoints.check_group(course.schedule, group=group)
             for channel in range(1 if self._shares else channels):
-                endpoints.connect(course.plans, group=group, channel=channel, eager=shares)
+                endpoints.connect(course.plans, group=group, channel=channel, eager=eager)
             need = endpoints.staging(course.plans, dtype)
             for node, size in enumerate(need.nodes.tolist()):
                 self._staging_bytes[node] = max(self._staging_bytes[node], size)

@@ -224,7 +224,7 @@ class WorkDirector:
             self._now_ps = max(self._now_ps, now_ps)
             number, _ = self._desks[operation.group].under_way[operation.channel]
             meeting = self._meetings[number]
-            if node == 0 and has_left != meeting.is_eager:
+            if node == 0 and (self._until_acked or has_left != meeting.is_eager):
                 return False
             self.replay.end_for(number, node, now_ps)
             return self._go_on(meeting.ranks[node], now_ps)

@@ -254,6 +254,19 @@ def test_a_flow_is_on_the_wire_until_it_is_acknowledged() -> None:
     assert ends(replay, 1) == [hop_ps(8)]
 
 
+def test_a_flow_waits_for_nothing_though_another_has_had_its_queue_pair() -> None:
+    begin_ps = 50 * PS_PER_US
+    flows = graph(
+        [send(0, 1, 8), compute(1, begin_ps), send(2, 1, 8, 1)],
+        [receive(0, 0, 8), receive(1, 0, 8)],
+    )
+    replay = play(flows, queue_pairs=16, until_acked=True)
+
+    acked_ps = hop_ps(8) + 2 * (ACK_PS + PS_PER_US)
+    assert replay.over_ps == [acked_ps, begin_ps + acked_ps]
+    assert ends(replay, 0) == [acked_ps, begin_ps, begin_ps + acked_ps]
+
+
 @st.composite
 def legal_graphs(draw: st.DrawFn) -> Graph:
     """Graphs whose nodes can run in the order in which they are drawn, if messages are eager."""
