@@ -172,10 +172,9 @@ def _messages(done: WorkResults) -> Iterator[str]:
             f"p{percent:g} {time_ps / PS_PER_US:.2f}"
             for percent, time_ps in zip(PERCENTILES, percentiles, strict=True)
         )
-        yield (
-            f"{format_count(len(done.messages.table), 'message')}: {times} us; Jain's fairness "
-            f"of the largest {done.messages.fairness():.3f}"
-        )
+        index = done.messages.fairness()
+        fairness = "" if index is None else f"; Jain's fairness of the largest {index:.3f}"
+        yield f"{format_count(len(done.messages.table), 'message')}: {times} us{fairness}"
 
 
 def _slowdown(bins: Sequence[Bin]) -> Iterator[str]:

@@ -137,7 +137,10 @@ def draw_spending(results: WorkResults) -> Figure:
 
 
 def draw_messages(messages: Messages) -> Figure:
-    """Draw which share of the messages takes longer than a time, a line per size."""
+    """Draw which share of the messages takes longer than a time, a line per size.
+
+    A dot is the one that takes longest: a size with one message has no line.
+    """
     sizes = np.unique(messages.sizes_bytes)
     groups = np.array_split(sizes, min(len(sizes), MOST_SIZES))
     figure: Figure
@@ -149,13 +152,14 @@ def draw_messages(messages: Messages) -> Figure:
         label = " to ".join(dict.fromkeys(format_size(int(each)) for each in group[[0, -1]]))
         share = 1 - np.arange(len(times)) / len(times)
         color = COLORS[number % len(COLORS)]
-        axes.step(times, share, where="pre", label=label, color=color)
+        axes.step(times, share, ".-", markevery=[-1], where="pre", label=label, color=color)
     least, most = axes.get_xlim()
     if most > WIDE * max(least, 1):
         axes.set_xscale("log")
         mark_logarithmic(axes.xaxis)
     axes.set_yscale("log")
     mark_logarithmic(axes.yaxis)
+    axes.set_ylim(top=1.25)
     axes.set_xlabel("time (us, simulated)", fontsize=9)
     axes.set_ylabel("share of messages\nthat take longer", fontsize=9)
     axes.tick_params(labelsize=8)

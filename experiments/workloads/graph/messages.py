@@ -63,12 +63,10 @@ class Messages:
     def fairness(self) -> float | None:
         """Return Jain's index of the throughputs of the messages of the largest size.
 
-        None: there are no messages.
+        None: there is one of these at most, which shares with none of its size.
         """
-        if not len(self.table):
-            return None
-        largest = self.times_ps[self.sizes_bytes == self.sizes_bytes.max()]
-        return jain((1 / np.maximum(largest, 1)).tolist())
+        largest = self.times_ps[self.sizes_bytes == self.sizes_bytes.max(initial=0)]
+        return jain((1 / np.maximum(largest, 1)).tolist()) if len(largest) > 1 else None
 
 
 def messages_of(replay: WorkReplay) -> Messages:

@@ -49,10 +49,12 @@ def _messages(done: WorkResults) -> Iterator[str]:
             f"p{percent:g} {time_ps / PS_PER_US:,.2f} us"
             for percent, time_ps in zip(PERCENTILES, times, strict=True)
         )
-        yield (
-            f"<p>{format_count(len(done.messages.table), 'message', ',')}: {text}. Jain's index "
-            f"of the throughputs of the largest: {done.messages.fairness():.3f}.</p>"
-        )
+        index = done.messages.fairness()
+        fairness = ""
+        if index is not None:
+            fairness = f" Jain's index of the throughputs of the largest: {index:.3f}."
+        count = format_count(len(done.messages.table), "message", ",")
+        yield f"<p>{count}: {text}.{fairness}</p>"
 
 
 def _slowdown(bins: Sequence[Bin]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from ringleaf.experiments.commands.cli import make_app
+from ringleaf.experiments.workloads.graph.figures import draw_messages
 from ringleaf.experiments.workloads.graph.messages import Messages
 
 RACK = "leafspine,leaves=1,spines=1,hosts=20,rate=100G,delay=1us"
@@ -117,6 +118,24 @@ def test_nothing_is_said_of_no_messages() -> None:
     none = Messages(np.zeros((0, 5), np.int64))
     assert none.percentiles_ps() == []
     assert none.fairness() is None
+
+
+def test_a_message_that_is_the_only_one_of_its_size_is_fair_to_none() -> None:
+    table = np.array([(0, 1, 8, 0, 10), (1, 0, 8, 0, 30), (0, 2, 16, 0, 70)])
+    assert Messages(table).fairness() is None
+    fairness = Messages(table[:2]).fairness()
+    assert fairness == pytest.approx((1 / 10 + 1 / 30) ** 2 / (2 * (1 / 10**2 + 1 / 30**2)))
+
+
+def test_a_size_with_one_message_has_a_dot_at_its_time() -> None:
+    table = np.array([(0, 1, 8, 0, 10), (1, 0, 8, 0, 30), (0, 2, 16, 0, 70)]) * US
+    [axes] = draw_messages(Messages(table)).axes
+    several, single = axes.lines
+    assert [line.get_markevery() for line in (several, single)] == [[-1], [-1]]
+    assert single.get_marker() == "."
+    assert single.get_xydata()[-1].tolist() == [70, 1]
+    assert several.get_xydata()[-1].tolist() == [30, 0.5]
+    assert axes.get_ylim()[1] < 2, "no share is above 1"
 
 
 def test_drawn_flows_have_slowdowns_by_size(tmp_path: Path) -> None:
