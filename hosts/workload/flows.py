@@ -186,4 +186,5 @@ def graph_of(
         about = {"size_bytes": flow.size_bytes, "tag": tag, "label": LABEL}
         add(flow.source, NodeKind.SEND, peer=flow.target, after=after, **about)
         received[flow.target].append(add(flow.target, NodeKind.RECEIVE, peer=flow.source, **about))
-    return Graph(name, tuple(RankWork(tuple(each)) for each in nodes), notes=notes)
+    works = tuple(RankWork(tuple(each)) for each in nodes)
+    return Graph(name, works, notes=notes, are_flows=True)

@@ -107,12 +107,16 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The work of all ranks, from rank 0 on; `notes` are lines on what its files have besides."""
+    """The work of all ranks, from rank 0 on; `notes` are lines on what its files have besides.
+
+    Ranks of flows compute nothing: `COMPUTE` is the time until a flow starts.
+    """
 
     name: str
     ranks: tuple[RankWork, ...]
     groups: tuple[CallGroup, ...] = ()
     notes: tuple[str, ...] = ()
+    are_flows: bool = False
 
     def place(self, rank: int, node: WorkNode) -> str:
         """Return where a node is, for messages: file, rank and node."""

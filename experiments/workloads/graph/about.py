@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
     from ringleaf.experiments.workloads.graph.results import WorkResults
     from ringleaf.experiments.workloads.graph.slowdown import Bin
+    from ringleaf.hosts.workload.matched import Matched
 
 NOTES = (
     "size: bytes that each rank brings in; time: on the wire, on average; wait: from the first "
@@ -39,17 +40,13 @@ NOTES = (
 def about(experiment: WorkExperiment) -> list[str]:
     """Return lines on the workload and the network it runs on."""
     spec, graph = experiment.spec, experiment.matched.graph
-    kinds = [node.kind for _, node in graph.nodes()]
-    computing = kinds.count(NodeKind.COMPUTE)
     return [
         f"{graph.name}, {format_count(len(graph.ranks), 'rank')} on "
         f"{experiment.graph.graph['name']}, "
         f"{describe(link_kinds(experiment.graph))}; {spec.placement}",
         f"{conduct(spec)}; seed {spec.seed}",
         *(_model(experiment) if spec.workload == LLM else ()),
-        f"{format_count(computing, 'computation')}, "
-        f"{format_count(len(experiment.matched.meetings), 'meeting')} of ranks; "
-        f"{_data(experiment)}",
+        f"{_content(experiment.matched)}; {_data(experiment)}",
         *_drawn_sizes(experiment),
         *_messages_leave(experiment),
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
@@ -59,6 +56,16 @@ def about(experiment: WorkExperiment) -> list[str]:
         *about_capture(spec.cross_traffic),
         *graph.notes,
     ]
+
+
+def _content(matched: Matched) -> str:
+    """Return how much work of each sort there is."""
+    meetings = len(matched.meetings)
+    if matched.graph.are_flows:
+        return format_count(meetings, "flow")
+    kinds = [node.kind for _, node in matched.graph.nodes()]
+    computing = format_count(kinds.count(NodeKind.COMPUTE), "computation")
+    return f"{computing}, {format_count(meetings, 'meeting')} of ranks"
 
 
 def _drawn_sizes(experiment: WorkExperiment) -> Iterator[str]:

@@ -75,10 +75,9 @@ def spend(replay: WorkReplay) -> list[Spending]:
     whole = end_ps(replay)
     spending = []
     for rank in range(len(replay.times)):
-        spans = [(times.start_ps, times.end_ps) for times in replay.times[rank]]
-        numbers = replay.matched.meeting_of[rank]
-        busy = length(span for span, number in zip(spans, numbers, strict=True) if number < 0)
-        used = length(spans)
+        computing, on_wire = _spans(replay, rank)
+        busy = length(computing)
+        used = length(computing + [span for _, span in on_wire])
         spending.append(Spending(busy, used - busy, whole - used))
     return spending
 
@@ -107,19 +106,17 @@ def _binned(meetings: Sequence[MatchedWork]) -> KindOf:
     return kind_of
 
 
-def _spans(
-    replay: WorkReplay, rank: int, kinds: Sequence[int]
-) -> tuple[list[Span], dict[int, list[Span]]]:
-    """Return a rank's computations, and its meetings by their kinds' numbers."""
+def _spans(replay: WorkReplay, rank: int) -> tuple[list[Span], list[tuple[int, Span]]]:
+    """Return a rank's computations, and its meetings by number."""
     computing: list[Span] = []
-    on_wire: dict[int, list[Span]] = {}
+    on_wire: list[tuple[int, Span]] = []
     numbers = replay.matched.meeting_of[rank]
     for number, times in zip(numbers, replay.times[rank], strict=True):
         span = times.start_ps, times.end_ps
-        if number < 0:
+        if number >= 0:
+            on_wire.append((number, span))
+        elif not replay.matched.graph.are_flows:
             computing.append(span)
-        else:
-            on_wire.setdefault(kinds[number], []).append(span)
     return computing, on_wire
 
 
@@ -150,11 +147,23 @@ def _exposed(replay: WorkReplay, kinds: Sequence[int]) -> dict[int, float]:
     """Return the mean time that meetings of a kind are exposed, over the ranks that have some."""
     times: dict[int, list[int]] = {}
     for rank in range(len(replay.times)):
-        computing, on_wire = _spans(replay, rank, kinds)
+        computing, on_wire = _spans(replay, rank)
         busy = length(computing)
-        for kind, spans in on_wire.items():
+        by_kind: dict[int, list[Span]] = {}
+        for number, span in on_wire:
+            by_kind.setdefault(kinds[number], []).append(span)
+        for kind, spans in by_kind.items():
             times.setdefault(kind, []).append(length(computing + spans) - busy)
     return {kind: fmean(values) for kind, values in times.items()}
+
+
+def _arrival_ps(replay: WorkReplay, meeting: MatchedWork) -> int:
+    """Return when the first rank reached a meeting; a flow's receiver is there from the start."""
+    ready_ps = [
+        replay.times[rank][place].ready_ps
+        for rank, place in zip(meeting.ranks, meeting.places, strict=True)
+    ]
+    return ready_ps[0] if replay.matched.graph.are_flows else min(ready_ps)
 
 
 def _row(
@@ -168,9 +177,8 @@ def _row(
     firsts = [replay.times[each.ranks[0]][each.places[0]] for each, _ in meetings]
     times = [over_ps - first.start_ps for first, (_, over_ps) in zip(firsts, meetings, strict=True)]
     waits = [
-        first.start_ps
-        - min(replay.times[r][p].ready_ps for r, p in zip(m.ranks, m.places, strict=True))
-        for first, (m, _) in zip(firsts, meetings, strict=True)
+        first.start_ps - _arrival_ps(replay, meeting)
+        for first, (meeting, _) in zip(firsts, meetings, strict=True)
     ]
     return WorkRow(
         label=label,

@@ -104,6 +104,8 @@ def _bars(replay: WorkReplay, rank: int) -> Iterator[NodeBar]:
     work = matched.graph.ranks[rank]
     rows = zip(work.nodes, matched.meeting_of[rank], replay.times[rank], strict=True)
     for node, number, times in rows:
+        if number < 0 and matched.graph.are_flows:
+            continue
         kind = COMPUTE if number < 0 else matched.meetings[number].label
         wait_ps = 0 if number < 0 else times.start_ps - times.ready_ps
         yield NodeBar(rank, kind, node.name or kind, times.start_ps, times.end_ps, wait_ps)

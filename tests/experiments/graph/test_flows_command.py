@@ -51,7 +51,7 @@ def test_flows_of_a_file_start_at_their_times(tmp_path: Path) -> None:
     """A packet of 1,000 B, and its acknowledgement, take line time and delay on two links each."""
     path = tmp_path / "two.csv"
     path.write_text("source,target,size,start\n0,1,1000,5us\n1,2,64KiB,0\n0,1,1000,9us\n")
-    run(tmp_path / "out", str(path), "--topo", RACK)
+    summary = run(tmp_path / "out", str(path), "--topo", RACK)
     with (tmp_path / "out" / "messages.csv").open(newline="") as file:
         rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
     lone = [row for row in rows if row["source"] == 0]
@@ -61,6 +61,14 @@ def test_flows_of_a_file_start_at_their_times(tmp_path: Path) -> None:
     headers_bytes = 14 + 20 + 8 + 12 + 4 + 24  # up to BTH, ICRC; preamble, FCS and gap
     aeth_bytes, byte_ps = 4, 80
     assert took_ps == 4 * US + 2 * (1000 + headers_bytes + headers_bytes + aeth_bytes) * byte_ps
+    # Ranks compute nothing until flows start, and these wait for nobody.
+    assert summary["compute_share"] == 0
+    with (tmp_path / "out" / "ranks.csv").open(newline="") as file:
+        first, *_ = csv.DictReader(file)
+    assert int(first["exposed_ps"]) == 4 * US + took_ps
+    assert {row["wait_ps"] for row in summary["rows"]} == {0}
+    bars = json.loads((tmp_path / "out" / "timeline.json").read_text())["traceEvents"]
+    assert {bar["cat"] for bar in bars if bar["ph"] == "X"} == {"flow"}
 
 
 def test_a_sweep_has_percentiles_of_each_run(tmp_path: Path) -> None:
@@ -133,8 +141,8 @@ def test_a_size_with_one_message_has_a_dot_at_its_time() -> None:
     several, single = axes.lines
     assert [line.get_markevery() for line in (several, single)] == [[-1], [-1]]
     assert single.get_marker() == "."
-    assert single.get_xydata()[-1].tolist() == [70, 1]
-    assert several.get_xydata()[-1].tolist() == [30, 0.5]
+    assert np.asarray(single.get_data())[:, -1].tolist() == [70, 1]
+    assert np.asarray(several.get_data())[:, -1].tolist() == [30, 0.5]
     assert axes.get_ylim()[1] < 2, "no share is above 1"
 
 
