@@ -14,6 +14,6 @@ schedule, so the same executor runs in virtual time and in a process of its own.
 - Where chunks are leased, a node has memory for one from the first time that it is read, added to
   or overwritten, and not between the last time that it is read and that it is overwritten.
 
-`layout` says which words an operation has in the arena, `build` and `leases` write them, `walk`
-runs them.
+`layout` says which words an operation has in the arena, `build` and `leases` write them, `parts`
+reads those of a part, and `walk` runs them.
 """

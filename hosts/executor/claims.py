@@ -8,7 +8,7 @@ from __future__ import annotations
 import ringleaf.hosts.executor.layout as x
 from ringleaf.core.arena import Arena, Words
 from ringleaf.core.compiled import handler, inline
-from ringleaf.hosts.executor import walk
+from ringleaf.hosts.executor import parts, walk
 from ringleaf.hosts.rc.landing import COPY, LAND, SHIFT, TARGET, land
 
 
@@ -21,11 +21,11 @@ def choose(arena: Arena, claim: int, _what: int, _now_ps: int) -> int:
     words = arena.words
     slot = claim - x.CLAIM
     part = words[slot + x.PART]
-    at = walk.executor_of(words, part)
+    at = parts.executor_of(words, part)
     if not walk.lands_in_place(words, at, part):
         words[claim + TARGET] = walk.take_buffer(words, words[part + x.STREAM], slot)
         return COPY
-    words[claim + TARGET] = walk.home_of(words, at, part)
+    words[claim + TARGET] = parts.home_of(words, at, part)
     if walk.may_share(words, at, part):
         return begin_to_share(words, at, part)
     walk.open_chunks(words, at, part)
@@ -42,12 +42,12 @@ def share(arena: Arena, claim: int, what: int, _now_ps: int) -> int:
     words = arena.words
     lease = claim - x.SHARED
     part = words[lease + x.BRINGS]
-    at = walk.executor_of(words, part)
+    at = parts.executor_of(words, part)
     if what == LAND:
         source = words[claim + TARGET] + words[claim + SHIFT]
         words[claim + SHIFT] = 0
         walk.call_python(words, at, x.OPEN, lease)
-        land(arena, COPY, words[claim + TARGET], arena.memory, source, walk.bytes_of(words, part))
+        land(arena, COPY, words[claim + TARGET], arena.memory, source, parts.bytes_of(words, part))
         return COPY
     return begin_to_share(words, at, part)
 
@@ -60,13 +60,13 @@ def begin_to_share(words: Words, at: int, part: int) -> int:
     node reads it there from now on, and sends it from there, too.
     """
     chunk, peer = words[part + x.START], words[words[part + x.STREAM] + x.PEER]
-    lease = walk.lease_of(words, at, chunk)
+    lease = parts.lease_of(words, at, chunk)
     claim = lease + x.SHARED
     words[lease + x.BRINGS] = part
-    words[claim + SHIFT] = 0  # it may begin again
-    words[claim + TARGET] = walk.home_of(words, at, part)
+    words[claim + SHIFT] = 0  # a sender may begin again, as on another queue pair
+    words[claim + TARGET] = parts.home_of(words, at, part)
     sender = at + (peer - words[at + x.NODE]) * x.EXECUTOR_WORDS
-    lent = walk.lease_of(words, sender, chunk)
+    lent = parts.lease_of(words, sender, chunk)
     applied = words[words[sender + x.CHUNKS_AT] + chunk * x.CHUNK_WORDS + x.APPLIED]
     if applied != words[lent + x.LAST_APPLIED]:
         walk.open_chunks(words, at, part)
@@ -74,5 +74,5 @@ def begin_to_share(words: Words, at: int, part: int) -> int:
     if words[lent + x.SHARED + SHIFT] == 0:
         words[lent + x.IS_LENT] = 1
     words[lease + x.STATE] = x.COVERED
-    words[claim + SHIFT] = walk.home_of(words, sender, part) - words[claim + TARGET]
+    words[claim + SHIFT] = parts.home_of(words, sender, part) - words[claim + TARGET]
     return claim

@@ -14,7 +14,7 @@ from ringleaf.core.compiled import address_of, call_back, call_handler, handler,
 from ringleaf.core.heap import COUNT, first_time_ps, pop_event, push_event
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import COMPLETION_WORDS, HOST_FREE_PS, RING_HEADER
-from ringleaf.hosts.executor import walk
+from ringleaf.hosts.executor import parts, walk
 from ringleaf.hosts.plan import RECEIVE, SEND, SUM
 from ringleaf.hosts.rc.landing import ASKED
 from ringleaf.hosts.rc.receiver import post_receive
@@ -89,7 +89,7 @@ def due_ps(words: Words, at: int) -> int:
 @inline
 def engage(words: Words, at: int, part: int, event: int, now_ps: int) -> None:
     """Queue a message on its host's processor, behind those it has already."""
-    agent = words[walk.executor_of(words, part) + x.AGENT]
+    agent = words[parts.executor_of(words, part) + x.AGENT]
     done_ps = max(now_ps, words[agent + HOST_FREE_PS]) + words[at + OVERHEAD_PS]
     words[agent + HOST_FREE_PS] = done_ps
     assert event < AT_HOST
@@ -100,7 +100,7 @@ def engage(words: Words, at: int, part: int, event: int, now_ps: int) -> None:
 def tell(arena: Arena, at: int, part: int, size_bytes: int, now_ps: int) -> None:
     """Pass a report on to its executor."""
     words = arena.words
-    executor, kind = walk.executor_of(words, part), walk.kind_of(words, part)
+    executor, kind = parts.executor_of(words, part), parts.kind_of(words, part)
     if words[at + JOURNAL_AT]:
         note(words, words[at + JOURNAL_AT], part, now_ps)
     if kind == SEND:
@@ -144,7 +144,7 @@ def post_all(arena: Arena, at: int) -> int:
         now_ps = words[executor + x.NOW_PS]
         part = walk.take_request(words, executor)
         while part:
-            if words[at + OVERHEAD_PS] and walk.kind_of(words, part) != RECEIVE:
+            if words[at + OVERHEAD_PS] and parts.kind_of(words, part) != RECEIVE:
                 engage(words, at, part, 2 * part + POST, now_ps)
             else:
                 post(arena, at, part, now_ps)
@@ -192,10 +192,10 @@ def end_if_done(words: Words, at: int, executor: int) -> None:
 def post(arena: Arena, at: int, part: int, now_ps: int) -> None:
     """Give one request to the agent it is for."""
     words = arena.words
-    executor, stream = walk.executor_of(words, part), words[part + x.STREAM]
+    executor, stream = parts.executor_of(words, part), words[part + x.STREAM]
     kind = words[stream + x.KIND]
     agent, size = words[executor + x.AGENT], words[part + x.SIZE_BYTES]
-    address = walk.address_of(words, part)
+    address = parts.address_of(words, part)
     if kind == SUM:
         words[part + x.HELD] = now_ps + 1
         agent = call_back(words[words[executor + x.OPERATION] + x.AGGREGATE], part)
@@ -273,11 +273,11 @@ def dispatch(arena: Arena, at: int) -> int:
         report = ring + RING_HEADER + number * COMPLETION_WORDS
         part, now_ps = words[report + 3], words[report + 4]
         words[at + NOW_PS] = now_ps
-        kind = walk.kind_of(words, part)
+        kind = parts.kind_of(words, part)
         if kind != SUM and words[report + 1] == OVERRUN:
             words[at + OVERLONG] = part
         elif kind == SEND and words[report + 1] == LEFT:
-            executor = walk.executor_of(words, part)
+            executor = parts.executor_of(words, part)
             words[executor + x.NOW_PS] = now_ps
             hear(words, at, executor, HAS_LEFT)
         elif words[at + OVERHEAD_PS] and kind != SEND:

@@ -13,7 +13,7 @@ from ringleaf.core.arena import Store
 from ringleaf.core.callbacks import Callback
 from ringleaf.core.heap import CAPACITY, COUNT, grow_heap, make_heap, push_event
 from ringleaf.errors import BackendError
-from ringleaf.hosts.executor import walk
+from ringleaf.hosts.executor import parts
 from ringleaf.hosts.plan import SEND
 from ringleaf.networks.endpoints import driver as d
 from ringleaf.networks.endpoints.director import Reacts
@@ -187,7 +187,7 @@ class Execution:
         words = self._store.arena.words
         if part := self._most(d.OVERLONG):
             peer, message = words[words[part + x.STREAM] + x.PEER], words[part + x.MESSAGE]
-            node = words[walk.executor_of(words, part) + x.NODE]
+            node = words[parts.executor_of(words, part) + x.NODE]
             raise BackendError(
                 f"node {node}: too long a message from node {peer}, got row {message}"
             )

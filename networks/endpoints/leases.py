@@ -162,13 +162,11 @@ class ChunkLeases(Leases):
             self.addresses[rank, chunk] += shift
             return 0
         start, stop = self._range(rank, chunk)
-        if words[lease + x.STATE] == x.KEPT:
-            if words[lease + x.IS_LENT]:
-                self._results[chunk].append(start)
-                return 0
-            if self._keep(rank, chunk, start):
-                return 0
-        self._pages.give_back(start, stop)
+        is_result = words[lease + x.STATE] == x.KEPT
+        if is_result and words[lease + x.IS_LENT]:
+            self._results[chunk].append(start)
+        elif not is_result or not self._keep(rank, chunk, start):
+            self._pages.give_back(start, stop)
         return 0
 
     def settle(self) -> None:

@@ -14,7 +14,7 @@ from ringleaf.core.arena import Store
 from ringleaf.core.callbacks import Callback, weakly
 from ringleaf.core.tensors import Array, use_one_thread
 from ringleaf.core.units import format_count
-from ringleaf.hosts.executor import walk
+from ringleaf.hosts.executor import parts
 from ringleaf.hosts.executor.arithmetic import OTHER
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND
@@ -208,7 +208,7 @@ class CollectiveOperation:
 
     def _node(self, part: int) -> int:
         words = self._store.arena.words
-        return int(words[walk.executor_of(words, part) + x.NODE])
+        return int(words[parts.executor_of(words, part) + x.NODE])
 
     def _elements(self, part: int) -> Array:
         """Return a part's chunks of its node's tensor."""
@@ -219,20 +219,20 @@ class CollectiveOperation:
     def _encode(self, part: int) -> int:
         """Write a part's message to its buffer; return its bytes."""
         words = self._store.arena.words
-        reduces = walk.flags_of(words, part) & x.IS_REDUCED
+        reduces = parts.flags_of(words, part) & x.IS_REDUCED
         codec = self.executors.plans.codecs[0 if reduces else 1]
         assert codec is not None
         data = encoded(codec, self._elements(part))
-        buffer = int(walk.address_of(words, part))
+        buffer = int(parts.address_of(words, part))
         self._memory.view(buffer, data.size, _BYTES)[:] = data
         return data.size
 
     def _apply(self, part: int) -> int:
         """Move the message in a part's buffer into the tensor."""
         words = self._store.arena.words
-        reduces = walk.flags_of(words, part) & x.IS_REDUCED
+        reduces = parts.flags_of(words, part) & x.IS_REDUCED
         codec = self.executors.plans.codecs[0 if reduces else 1]
-        target, buffer = self._elements(part), int(walk.address_of(words, part))
+        target, buffer = self._elements(part), int(parts.address_of(words, part))
         if codec is None:
             source = self._memory.view(buffer, target.size, target.dtype)
         else:
@@ -253,7 +253,7 @@ class CollectiveOperation:
         return self._aggregator.start(
             self._store.arena,
             self._node(part),
-            int(walk.address_of(words, part)),
+            int(parts.address_of(words, part)),
             target.size,
             part,
             target.dtype,

@@ -23,6 +23,7 @@ from ringleaf.core.tensors import as_array, as_tensors
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.executor.claims import choose
+from ringleaf.hosts.executor.parts import address_of, executor_of, flags_of, kind_of
 from ringleaf.hosts.plan import RECEIVE, SEND, plans
 from ringleaf.hosts.rc.landing import ASKED, COPY, FLOAT32, TARGET, land
 from ringleaf.hosts.staging import lay_out
@@ -100,11 +101,11 @@ class Mesh:
         words = self.store.arena.words
         while part := walk.take_request(words, self.executors.executor(rank)):
             peer = int(words[words[part + x.STREAM] + x.PEER])
-            op = Op.REDUCE if walk.flags_of(words, part) & x.IS_REDUCED else Op.COPY
+            op = Op.REDUCE if flags_of(words, part) & x.IS_REDUCED else Op.COPY
             channel = int(self.channels[words[part + x.MESSAGE]])
             size, message = int(words[part + x.SIZE_BYTES]), int(words[part + x.MESSAGE])
-            request = Request(part, int(walk.address_of(words, part)), size, message)
-            if walk.kind_of(words, part) == SEND:
+            request = Request(part, int(address_of(words, part)), size, message)
+            if kind_of(words, part) == SEND:
                 self.sends[rank, peer, op, channel].append(request)
             else:
                 self.receives[peer, rank, op, channel].append(request)
@@ -130,7 +131,7 @@ class Mesh:
     def _acknowledge(self, send: Request) -> None:
         walk.sent(self.store.arena, send.part)
         words = self.store.arena.words
-        self._collect(int(words[walk.executor_of(words, send.part) + x.NODE]))
+        self._collect(int(words[executor_of(words, send.part) + x.NODE]))
 
     @property
     def done(self) -> bool:
