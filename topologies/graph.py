@@ -198,14 +198,14 @@ def connect(
     if graph.has_edge(a, b):
         raise TopologyError(f"{graph.name}: {a} and {b} are joined already")
     numbers = {
-        node: number or graph.degree[node] + 1 for node, number in zip((a, b), ports, strict=True)
+        node: number or len(graph[node]) + 1 for node, number in zip((a, b), ports, strict=True)
     }
     graph.add_edge(a, b, link=link, ports=numbers)
     if back is not None and back != link:
         graph.edges[a, b]["back"] = {b: back}
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 18)  # more than the largest topology has nodes
 def natural(name: str) -> tuple[str, int]:
     """Return a key that sorts names by number: h0, h2, h10."""
     match = re.fullmatch(r"(\D*)(\d+)", name)
@@ -239,7 +239,7 @@ def switches(graph: nx.Graph[str]) -> list[str]:
 
 
 def _of_role(graph: nx.Graph[str], role: Role) -> list[str]:
-    return sorted((node for node in graph if graph.nodes[node]["role"] is role), key=index)
+    return sorted((node for node, own in graph.nodes(data=True) if own["role"] is role), key=index)
 
 
 def link(graph: nx.Graph[str], a: str, b: str) -> Link:
@@ -363,10 +363,10 @@ def is_server(graph: nx.Graph[str], host: str) -> bool:
 
 def switch_graph(graph: nx.Graph[str]) -> Peers:
     """Return each switch's neighbouring switches, with the port that leads there; no hosts."""
-    names = dict.fromkeys(switches(graph))
+    names, near = dict.fromkeys(switches(graph)), dict(graph.adjacency())
     peers: Peers = {}
     for switch in names:
-        ports = [(data["ports"][switch], p) for p, data in graph.adj[switch].items() if p in names]
+        ports = [(data["ports"][switch], p) for p, data in near[switch].items() if p in names]
         peers[switch] = {peer: port for port, peer in sorted(ports)}
     return peers
 
@@ -405,13 +405,19 @@ def least_times_ps(
         Dijkstra, "A Note on Two Problems in Connexion with Graphs", Numerische Mathematik 1, 1959.
     """
     least: dict[str, int] = {}
-    waiting = [(0, start)]
-    while waiting:
-        at_ps, node = heappop(waiting)
-        if node in least:
-            continue
-        least[node] = at_ps
-        for peer in graph.adj[node]:
-            if peer not in least:
-                heappush(waiting, (at_ps + hop_ps(node, peer), peer))
+    times_ps, reached = [0], {0: [start]}  # as many nodes are reached at once
+    while times_ps:
+        at_ps = heappop(times_ps)
+        for node in reached.pop(at_ps):
+            if node in least:
+                continue
+            least[node] = at_ps
+            for peer in graph.adj[node]:
+                if peer in least:
+                    continue
+                then_ps = at_ps + hop_ps(node, peer)
+                if then_ps not in reached:
+                    reached[then_ps] = []
+                    heappush(times_ps, then_ps)
+                reached[then_ps].append(peer)
     return least

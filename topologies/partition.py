@@ -84,7 +84,7 @@ class _Refinement:
         self._peers, self._reverse = peers.reshape(-1), reverse
         self._backs = None if reverse is None else _by_value(reverse, hosts * self._columns)
         self._colour = colour
-        self._crossed = np.unique(ways[ways >= 0])  # links by their number here
+        self._crossed = _distinct(ways[ways >= 0])  # links by their number here
         place = np.full(len(colour) + 1, len(self._crossed))  # the last one is no link
         place[self._crossed] = np.arange(len(self._crossed))
         self._ways = place[ways].reshape(-1, longest)
@@ -106,16 +106,16 @@ class _Refinement:
         flows = np.arange(len(self._flow))
         while flows.size or links.size:
             self._link, split_links = _split(self._link, links, self._seen_by_links(links))
-            flows = np.union1d(flows, self._flows[_ranges(self._first, split_links)])
+            flows = _distinct(flows, self._flows[_ranges(self._first, split_links)])
             self._flow, split_flows = _split(self._flow, flows, self._seen_by_flows(flows))
-            hosts = np.union1d(hosts, split_flows // self._columns)
+            hosts = _distinct(hosts, split_flows // self._columns)
             self._host, split_hosts = _split(self._host, hosts, self._seen_by_hosts(hosts))
             own = self._ways[split_flows].reshape(-1)
-            links = np.unique(own[own < len(self._crossed)])
+            links = _distinct(own[own < len(self._crossed)])
             flows = self._flows_of(split_hosts)
             if self._backs is not None:
                 first, pointing = self._backs
-                flows = np.union1d(flows, pointing[_ranges(first, split_flows)])
+                flows = _distinct(flows, pointing[_ranges(first, split_flows)])
             hosts = hosts[:0]
         self._check()
         of_link = np.full(len(self._colour), -1)
@@ -127,7 +127,7 @@ class _Refinement:
         """Return the flows to and from some hosts."""
         first, pointing = self._pointers
         own = hosts[:, None] * self._columns + np.arange(self._columns)
-        return np.union1d(own.reshape(-1), pointing[_ranges(first, hosts)])
+        return _distinct(own.reshape(-1), pointing[_ranges(first, hosts)])
 
     def _seen_by_links(self, links: Numbers) -> _Hashes:
         """Return a hash of the classes of flows that cross each of some links, by its place."""
@@ -206,16 +206,27 @@ def _ranges(first: Numbers, chosen: Numbers) -> Numbers:
     return np.asarray(np.repeat(first[chosen], counts) + within)
 
 
+def _distinct(*several: Numbers) -> Numbers:
+    """Return the numbers that there are, each once and in order, without a sort."""
+    is_there = np.zeros(max(int(each.max(initial=-1)) for each in several) + 1, np.bool_)
+    for each in several:
+        is_there[each] = True
+    return np.flatnonzero(is_there)
+
+
 def _first_of(classes: Numbers) -> Numbers:
-    """Return the first member of each class."""
-    _, first = np.unique(classes, return_index=True)
+    """Return the first member of each class, by its number; of a number without members, 0."""
+    first = np.zeros(int(classes.max(initial=-1)) + 1, np.int64)
+    first[classes[::-1]] = np.arange(len(classes))[::-1]  # the last one that is written stays
     return first
 
 
 def _numbered(classes: Numbers) -> Numbers:
     """Return classes numbered in the order of their first members."""
-    _, first, number = np.unique(classes, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[number]
+    there = _distinct(classes)
+    number = np.zeros(int(classes.max(initial=-1)) + 1, np.int64)
+    number[there[np.argsort(_first_of(classes)[there])]] = np.arange(len(there))
+    return number[classes]
 
 
 def _split(classes: Numbers, seen_by: Numbers, seen: _Hashes) -> tuple[Numbers, Numbers]:

@@ -305,16 +305,20 @@ class Floor:
         These are the first rank, the one farthest from it, and the one with the slowest link.
         """
         slowest = min(range(self._ranks), key=self._ways.access_bps)
-        distances = {rank: self._both(rank) for rank in (0, slowest)}
+        distances = {rank: self._both(rank) for rank in {0, slowest}}
         farthest = max(range(self._ranks), key=distances[0][0].__getitem__)
         return distances | {farthest: self._both(farthest)}
 
     def _both(self, rank: int) -> tuple[list[int], list[int]]:
         hop_ps = self._ways.hop_ps
         to_ps = self._least_ps(rank, hop_ps)
-        if is_even(self._ways.graph):
+        if self._has_even_links:
             return to_ps, to_ps
         return to_ps, self._least_ps(rank, lambda a, b: hop_ps(b, a))
+
+    @cached_property
+    def _has_even_links(self) -> bool:
+        return is_even(self._ways.graph)
 
     def _least_ps(self, rank: int, hop_ps: Callable[[str, str], int]) -> list[int]:
         ways = self._ways
@@ -343,7 +347,6 @@ class Floor:
         rate leading there, so adding one makes the cut no larger.
         """
         ways = self._ways
-        graph = ways.graph
         inside = {ways.hosts[rank] for rank in side}
         waiting, near_bps = list(inside), Counter[str]()
         while waiting:
@@ -353,13 +356,16 @@ class Floor:
                 if is_near and peer in ways.fabric and peer not in inside:
                     inside.add(peer)
                     waiting.append(peer)
-        across = [
-            (ways.links[node, peer].rate_bps, ways.links[peer, node].rate_bps)
+        in_bps = sum(rate_bps for peer, rate_bps in near_bps.items() if peer not in inside)
+        if self._has_even_links:
+            return in_bps, in_bps
+        across = (
+            ways.links[node, peer].rate_bps
             for node in inside
-            for peer in graph.adj[node]
+            for peer in ways.graph.adj[node]
             if peer not in inside
-        ]
-        return sum(out_bps for out_bps, _ in across), sum(in_bps for _, in_bps in across)
+        )
+        return sum(across), in_bps
 
     @cached_property
     def _towards(self) -> dict[str, list[tuple[str, int]]]:

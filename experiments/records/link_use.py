@@ -10,10 +10,9 @@ import csv
 import io
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from ringleaf.core.shipped import PAGE
 from ringleaf.core.units import PS_PER_S, format_rate
 from ringleaf.experiments.records.slow_links import busy_ps, is_slow
-from ringleaf.topologies.graph import link, natural
+from ringleaf.topologies.graph import directions, link, natural
 
 if TYPE_CHECKING:
     from ringleaf.networks.outcome import RunResult
@@ -40,8 +39,7 @@ _NAMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LinkUse:
+class LinkUse(NamedTuple):
     """The use of one direction of a link."""
 
     source: str
@@ -63,13 +61,13 @@ def uses_of(graph: nx.Graph[str], outcome: RunResult) -> list[LinkUse]:
     drops: Counter[tuple[str, str]] = Counter()
     for drop in outcome.drop_counts:
         drops[drop.switch, drop.peer] += drop.packets
+    rates_bps = {(a, b): each.rate_bps for a, b, each in directions(graph)}
     time_ps = max(outcome.time_ps, 1)
     uses = []
     for ends, sent_bytes in outcome.link_bytes.items():
-        rate_bps = link(graph, *ends).rate_bps
         percent = min(100 * time_busy_ps(graph, outcome, ends) / time_ps, 100.0)
         peak = outcome.queue_peaks.get(ends)
-        uses.append(LinkUse(*ends, rate_bps, int(sent_bytes), percent, peak, drops[ends]))
+        uses.append(LinkUse(*ends, rates_bps[ends], int(sent_bytes), percent, peak, drops[ends]))
     return sorted(uses, key=lambda use: (-use.percent, natural(use.source), natural(use.target)))
 
 

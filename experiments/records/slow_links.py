@@ -41,7 +41,8 @@ def with_slow_links(graph: nx.Graph[str], faults: Sequence[NetworkFault]) -> nx.
 
 def is_slow(graph: nx.Graph[str], ends: Direction) -> bool:
     """Return whether a link is slower than usual at some time."""
-    return frozenset(ends) in graph.graph.get(_SLOW, {})
+    slow = graph.graph.get(_SLOW)
+    return slow is not None and frozenset(ends) in slow
 
 
 def busy_ps(

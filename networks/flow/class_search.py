@@ -25,17 +25,27 @@ def find_classes(symmetry: Symmetry | Exchange, pairs: PairLinks, hosts: Numbers
         return _of_exchange(symmetry, pairs, hosts)
     all_ranks, columns = np.arange(symmetry.ranks), pairs.columns
     ways = _ways(all_ranks, symmetry.peers, pairs, hosts)
-    _, colour = np.unique(columns.apart, axis=0, return_inverse=True)
+    colour = _told_apart(columns.apart)
     path_bps = _path_bps(all_ranks, symmetry.peers, pairs, hosts)
     groups = symmetry.groups
     flows = np.stack(np.broadcast_arrays(groups, groups[symmetry.back], path_bps), axis=2)
-    _, flow = np.unique(flows.reshape(-1, 3), axis=0, return_inverse=True)
+    flow = _told_apart(flows.reshape(-1, 3))
     partition = refine(
         *(_kinds(symmetry, ways, colour)[:, None], symmetry.peers, ways, colour),
         flow=flow.reshape(ways.shape[:2]),
         back=symmetry.back,
     )
     return _classes(symmetry, hosts, columns, partition, ways, path_bps)
+
+
+def _told_apart(table: Numbers) -> Numbers:
+    """Return a number for each row, in the rows' order: as `np.unique` does, by integers' sorts."""
+    number = np.zeros(len(table), np.int64)
+    for column in table.T:
+        if (column != column[:1]).any():
+            values, place = np.unique(column, return_inverse=True)
+            _, number = np.unique(number * len(values) + place, return_inverse=True)
+    return number
 
 
 def _classes(
@@ -130,7 +140,7 @@ MOST_FLOWS = 1 << 15
 def _of_exchange(exchange: Exchange, pairs: PairLinks, hosts: Numbers) -> Classes | None:
     """Return the classes of ranks that send to all others, as `find_classes`."""
     columns = pairs.columns
-    _, colour = np.unique(columns.apart, axis=0, return_inverse=True)
+    colour = _told_apart(columns.apart)
     refined = refine_exchange(pairs, hosts, colour, most_flows=MOST_FLOWS)
     if refined is None:
         return None
