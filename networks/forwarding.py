@@ -16,12 +16,14 @@ from ringleaf.core.arena import Fields, Words
 from ringleaf.core.headers import PRIORITIES
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.errors import ConfigError
+from ringleaf.networks.adaptive import adaptive_rows
+from ringleaf.networks.options import ADAPTIVE_PROGRAM
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
 from ringleaf.switches.p4runtime.table_rows import Call, Item, TableRows, entities_of
 from ringleaf.topologies.addresses import PREFIX_BITS, has_own, ipv4, mac, subnet
 from ringleaf.topologies.arrays import SwitchArrays
 from ringleaf.topologies.detours import Pair, turns
-from ringleaf.topologies.graph import index, link, neighbors, port
+from ringleaf.topologies.graph import index, link, neighbors, port, switches
 from ringleaf.topologies.route_table import Ports, PortSets, RouteTable, renumbered
 from ringleaf.topologies.routing import dealt, routes
 
@@ -219,9 +221,13 @@ def port_rates(graph: nx.Graph[str], switch: str) -> list[fy.P4TableEntry]:
     ]
 
 
-def program_entities(program: str, graph: nx.Graph[str], switch: str) -> Sequence[fy.P4TableEntry]:
-    """Return what a program needs besides forwarding."""
-    return port_rates(graph, switch) if program == TELEMETRY_PROGRAM else ()
+def program_items(program: str, graph: nx.Graph[str]) -> dict[str, Sequence[Item]]:
+    """Return what a program needs besides forwarding, by switch."""
+    if program == ADAPTIVE_PROGRAM:
+        return dict(adaptive_rows(graph))
+    if program == TELEMETRY_PROGRAM:
+        return {switch: port_rates(graph, switch) for switch in switches(graph)}
+    return dict.fromkeys(switches(graph), ())
 
 
 def salt(switch: str) -> int:

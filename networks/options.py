@@ -21,6 +21,9 @@ from ringleaf.topologies.switching.settings import CircuitSettings
 
 MAX_MTU = 9000  # payload of a jumbo frame
 
+ADAPTIVE_PROGRAM = "ugal"
+"""The program of switches that choose between ways."""
+
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
@@ -180,15 +183,21 @@ class NetworkOptions:
         if self.system is not None and not self.has_data:
             raise ConfigError("options: packets must have data where switches add it up, got none")
 
-    def check_program(self, aggregates: bool) -> None:
-        """Check that switches can run the program that the congestion control needs.
+    def check_program(self, aggregates: bool, *, adaptive: bool = False) -> None:
+        """Check that switches can run the program that congestion control or routes need.
 
         Args:
             aggregates: Whether they run the program of a system that aggregates.
+            adaptive: Whether the topology's switches choose between ways.
 
         Raises:
             ConfigError: If they run another.
         """
+        runs = "one that aggregates" if aggregates else self.switch_program
+        if adaptive and runs != ADAPTIVE_PROGRAM:
+            raise ConfigError(
+                f"options: adaptive routes need switches that run {ADAPTIVE_PROGRAM}, got {runs}"
+            )
         program = find_controller(self.cc).program
         if not program:
             return

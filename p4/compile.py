@@ -29,6 +29,7 @@ TARGETS = (
     BuiltProgram("forward", "forward.p4"),
     BuiltProgram("tensorexpress", "tensorexpress.p4"),
     BuiltProgram("hpcc", "hpcc.p4"),
+    BuiltProgram("ugal", "ugal.p4"),
     *(target for name in SYSTEMS.shipped() for target in SYSTEMS[name].builds),
     BuiltProgram("router", "router.p4", _SOME_HEADERS),
     BuiltProgram("acl", "acl.p4", _SOME_HEADERS),

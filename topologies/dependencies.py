@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import networkx as nx
 
-from ringleaf.topologies.detours import detours
+from ringleaf.topologies.detours import detours, is_adaptive
 from ringleaf.topologies.graph import attachment, hosts, neighbor_at
 from ringleaf.topologies.routing import Table, dealt, path, routes
 
@@ -37,8 +37,9 @@ def dependencies(graph: nx.Graph[str], *, ecmp: bool = False) -> nx.DiGraph[Dire
     """
     table: Table = routes(graph) if ecmp else dealt(graph, routes(graph))
     digraph: nx.DiGraph[Direction] = nx.DiGraph()
+    replaced = () if is_adaptive(graph) else detours(graph)
     for dst in hosts(graph):
-        sources = [src for src in hosts(graph) if src != dst and (src, dst) not in detours(graph)]
+        sources = [src for src in hosts(graph) if src != dst and (src, dst) not in replaced]
         digraph.add_edges_from(_towards(graph, table, sources, dst))
     for src, dst in detours(graph):
         digraph.add_edges_from(pairwise(pairwise(path(graph, src, dst))))

@@ -60,6 +60,11 @@ def detours(graph: nx.Graph[str]) -> Mapping[Pair, Detour]:
     return by_pair
 
 
+def is_adaptive(graph: nx.Graph[str]) -> bool:
+    """Return whether switches choose between a pair's detour and its usual route as they go."""
+    return bool(graph.graph.get("adaptive", False))
+
+
 def turns(graph: nx.Graph[str], switch: str) -> dict[Pair, int]:
     """Return, by pair of hosts, the port by which their detour leaves a switch for the next one."""
     ports = {}

@@ -18,7 +18,8 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
   and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale);
   `optical`, if some links are circuits: those that a switch can have at a time, each way;
   `rails`, if NICs of a machine in place of a host are at as many switches from the host's on;
-  `detours`, if there are any (`ringleaf.topologies.detours`); `uneven`, if the first host may
+  `detours`, if there are any (`ringleaf.topologies.detours`), and `adaptive`, if switches choose
+  between these and the usual routes; `uneven`, if the first host may
   be nearer to others than some hosts are to each other; `irregular`, if the worst cut need not
   be one of a level of `hierarchy`; `named`, if labels are a file's names.
 - Hints for drawings: a switch's `rail` (two ends of a line that stands for it), a link's `stubs`

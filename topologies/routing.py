@@ -21,7 +21,7 @@ from ringleaf.core.units import serialize_ps
 from ringleaf.errors import TopologyError, choose
 from ringleaf.topologies.arrays import UNREACHED, Numbers, SwitchArrays
 from ringleaf.topologies.delays import inside_ps, node_delay_ps
-from ringleaf.topologies.detours import detours
+from ringleaf.topologies.detours import detours, is_adaptive
 from ringleaf.topologies.graph import (
     Link,
     Peers,
@@ -348,7 +348,8 @@ def links_towards(
     """
     turned = detours(graph)
     directions = {(src, attachment(graph, src)) for src in sources if src != dst}
-    met = list({switch for src, switch in directions if (src, dst) not in turned})
+    replaced = () if is_adaptive(graph) else turned
+    met = list({switch for src, switch in directions if (src, dst) not in replaced})
     for src in sources:
         if (src, dst) in turned:
             directions |= set(pairwise(turned[src, dst].nodes))

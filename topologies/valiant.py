@@ -2,13 +2,15 @@
 
 Whatever hosts send to whom, links then carry about as much as with traffic of all to all, and ways
 are about twice as long. In a Dragonfly packets go by way of a group, which they enter by its one
-link from theirs. A pair keeps what was drawn for it, as its packets must stay in order. UGAL
-takes such a way, packet by packet, only where the router's queue towards the shorter one is long
-enough. That is left out: queue pairs would send again what came out of order.
+link from theirs. A pair keeps what was drawn for it, as its packets must stay in order.
+
+With UGAL a pair has both ways, the usual one and that by the drawn switch. Its first switch takes
+the longer one where its queue towards the shorter one is long enough (`p4/ugal.p4`).
 
 Source:
-    Valiant and Brebner, "Universal schemes for parallel communication", STOC 1981. In a
-    Dragonfly: Kim, Dally, Scott and Abts, ISCA 2008, 4.1.
+    Valiant and Brebner, "Universal schemes for parallel communication", STOC 1981. UGAL: Singh,
+    "Load-balanced routing in interconnection networks", Stanford 2005. Both in a Dragonfly: Kim,
+    Dally, Scott and Abts, ISCA 2008, sections 4.1 and 4.2.
 """
 
 from __future__ import annotations
@@ -58,6 +60,21 @@ def with_valiant(graph: nx.Graph[str], seed: int) -> nx.Graph[str]:
             by_pair[src, dst] = Detour((), nodes)
     changed = graph.copy()
     changed.graph["detours"] = MappingProxyType(by_pair | dict(detours(graph)))
+    return changed
+
+
+def with_ugal(graph: nx.Graph[str], seed: int) -> nx.Graph[str]:
+    """Return `with_valiant`'s topology, whose switches choose between its ways and the usual ones.
+
+    Args:
+        graph: A topology of at most 64 hosts.
+        seed: Seed of the draw.
+
+    Raises:
+        TopologyError: If there are too many hosts, or one can't reach another.
+    """
+    changed = with_valiant(graph, seed)
+    changed.graph["adaptive"] = True
     return changed
 
 

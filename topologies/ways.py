@@ -20,7 +20,7 @@ from ringleaf.core.distinct import distinct
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.topologies.arrays import Numbers
 from ringleaf.topologies.delays import node_delay_ps
-from ringleaf.topologies.detours import detours
+from ringleaf.topologies.detours import detours, is_adaptive
 from ringleaf.topologies.graph import (
     Link,
     attachment,
@@ -196,7 +196,7 @@ class TopologyRoutes:
         if src == dst:
             return 0
         if (src, dst) in self._detours:
-            return sum(self.hop_ps(*ends) for ends in pairwise(self._detours[src, dst]))
+            return self._remaining_along(src, dst)[self.hosts[src]]
         return self._first_ps[src] + int(self._times_ps(0)[self._at[src], dst])
 
     def longest_delay_ps(self, ranks: int) -> int:
@@ -250,9 +250,9 @@ class TopologyRoutes:
         by_kind = [_way_of(*row) for row in kinds.tolist()]
         ways = [by_kind[row] for row in row_of.reshape(-1).tolist()]
         for place in self._turned_off(src, dst):
-            ends = list(pairwise(self._detours[int(src[place]), int(dst[place])]))
-            delay_ps = sum(self.hop_ps(*each) for each in ends)
-            ways[place] = RouteLinks(delay_ps, tuple(self.links[each].rate_bps for each in ends))
+            pair = int(src[place]), int(dst[place])
+            rates = [self.links[each].rate_bps for each in self._certain(*pair)]
+            ways[place] = RouteLinks(self.delay_ps(*pair), tuple(rates))
         return ways
 
     def _whole_ps(self, src: Numbers, dst: Numbers) -> Numbers:
@@ -300,7 +300,7 @@ class TopologyRoutes:
         packet_bytes: int,
     ) -> list[Pass]:
         if (src, dst) in self._detours:
-            to_dst = self._remaining_along(self._detours[src, dst], packet_bytes)
+            to_dst = self._remaining_along(src, dst, packet_bytes)
         first_ps = self.hop_ps(self.hosts[src], self.access[src], packet_bytes)
         whole_ps = first_ps + to_dst[self.access[src]]
         passes = []
@@ -321,8 +321,8 @@ class TopologyRoutes:
             own = (self.hosts[rank], (self.access[rank],))
             outlets.append([own, *(named[number] for number in row if number >= 0)])
         for place in self._turned_off(src, dst):
-            nodes = self._detours[int(src[place]), int(dst[place])]
-            outlets[place] = [(node, (peer,)) for node, peer in pairwise(nodes)]
+            certain = self._certain(int(src[place]), int(dst[place]))
+            outlets[place] = [(node, (peer,)) for node, peer in certain]
         return outlets
 
     def add_flows(self, loads: Loads, flows: PlannedFlows) -> None:
@@ -366,10 +366,9 @@ class TopologyRoutes:
         self, loads: Loads, src: int, dst: int, size_bytes: int, begin_ps: int, after_ps: int
     ) -> None:
         """Add a flow that takes a detour."""
-        nodes = self._detours[src, dst]
-        left_ps = self._remaining_along(nodes)
-        for node, peer in pairwise(nodes):
-            before_ps = left_ps[nodes[0]] - left_ps[node]
+        left_ps = self._remaining_along(src, dst)
+        for node, peer in self._certain(src, dst):
+            before_ps = left_ps[self.hosts[src]] - left_ps[node]
             loads.add((node, (peer,)), size_bytes, begin_ps + before_ps, after_ps + left_ps[node])
 
     @cached_property
@@ -389,11 +388,24 @@ class TopologyRoutes:
             self._left_ps[packet_bytes] = remaining_ps(self._links, hop_ps)
         return self._left_ps[packet_bytes]
 
-    def _remaining_along(self, nodes: tuple[str, ...], packet_bytes: int = 0) -> dict[str, int]:
-        """Return the remaining time of a packet on a detour, by the node at which it is."""
+    def _certain(self, src: int, dst: int) -> list[tuple[str, str]]:
+        """Return the links that all packets of a pair with a detour pass, in order."""
+        ends = list(pairwise(self._detours[src, dst]))
+        return [ends[0], ends[-1]] if is_adaptive(self.graph) else ends
+
+    def _remaining_along(self, src: int, dst: int, packet_bytes: int = 0) -> dict[str, int]:
+        """Return the least remaining time of a packet of a pair with a detour, by its node.
+
+        If packets may take the usual way, too, the nodes are those of the links that all pass.
+        """
+        nodes = self._detours[src, dst]
         left = {nodes[-1]: 0}
         for node, peer in reversed(list(pairwise(nodes))):
             left[node] = self.hop_ps(node, peer, packet_bytes) + left[peer]
+        if is_adaptive(self.graph):
+            first = min(left[nodes[1]], self._remaining_ps(dst, packet_bytes)[nodes[1]])
+            sent = first + self.hop_ps(nodes[0], nodes[1], packet_bytes)
+            left = {nodes[0]: sent, nodes[1]: first, nodes[-2]: left[nodes[-2]], nodes[-1]: 0}
         return left
 
 

@@ -14,12 +14,10 @@ from ringleaf.core.live_limits import VIRTUAL_ONLY
 from ringleaf.core.shipped import built_program
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.spec.network import LANES, MININET, NetworkSpec
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import COMMON, RARE, with_options
-from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies.graph import switches
 
 if TYPE_CHECKING:
@@ -126,12 +124,13 @@ def _programs(
 ) -> tuple[dict[str, Path], dict[str, Sequence[Any]]]:
     """Return each switch's program, and the entities to write to it."""
     from ringleaf.experiments.setup.network import assigned_programs
-    from ringleaf.networks.forwarding import forwarding_entities, program_entities
+    from ringleaf.networks.forwarding import forwarding_entities, program_items
+    from ringleaf.switches.p4runtime.table_rows import entities_of
 
-    usual = FORWARD if is_path(spec.program) else spec.program
-    programs = dict.fromkeys(switches(graph), built_program(usual))
+    programs = dict.fromkeys(switches(graph), built_program(spec.plain_program))
+    more = program_items(spec.plain_program, graph)
     entities: dict[str, Sequence[Any]] = {
-        switch: [*routes, *program_entities(usual, graph, switch)]
+        switch: [*routes, *entities_of(more[switch])]
         for switch, routes in forwarding_entities(graph).items()
     }
     for switch, assigned in assigned_programs(spec).items():

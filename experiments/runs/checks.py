@@ -21,9 +21,9 @@ from ringleaf.experiments.records.folder import check_out
 from ringleaf.experiments.runs.kind import WorkloadKind
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.spec.network import FLOW, SOLVED, VALIANT, NetworkSpec
+from ringleaf.experiments.spec.network import FLOW, SOLVED, UGAL, VALIANT, NetworkSpec
 from ringleaf.ina.registry import find_system
-from ringleaf.ina.systems import System
+from ringleaf.ina.systems import FORWARD, System
 from ringleaf.topologies.family import Counts
 from ringleaf.topologies.k_shortest import MOST_HOSTS, too_many_hosts
 
@@ -54,12 +54,13 @@ def check(request: RunRequest, *, live: bool = True) -> None:
     _check_programs(spec, counts)
     if spec.shortest_paths is not None and counts.hosts > MOST_HOSTS:
         raise too_many_hosts(spec.topo, counts.hosts)
-    if spec.routes == VALIANT and counts.hosts > MOST_HOSTS:
+    if spec.routes in (VALIANT, UGAL) and counts.hosts > MOST_HOSTS:
         raise too_many_hosts(spec.topo, counts.hosts, "by drawn switches")
     kind.check(spec, counts)
     check_fits(kind, spec, counts)
     _check_racks(kind, spec, counts)
     _check_growth(spec)
+    _check_adaptive(spec)
     _check_fluid(spec)
     _check_verified(spec)
     check_out(spec.out)
@@ -158,6 +159,16 @@ def _check_growth(spec: NetworkSpec) -> None:
             raise ConfigError(
                 f"lanes: BMv2 adds at most {BMV2_ADDS_BYTES} bytes to a packet, got {added} "
                 f"with algo={name} and lanes={spec.lanes}; take lanes=64, or switch=embedded"
+            )
+
+
+def _check_adaptive(spec: NetworkSpec) -> None:
+    """Check that switches can run the program that routes by queues."""
+    for name, system in _systems(spec).items():
+        if spec.routes == UGAL and system.program(spec.lanes) != FORWARD:
+            raise ConfigError(
+                f"algo: switches can't aggregate while they run routes={UGAL}, got {name!r}; "
+                "take routes=dealt"
             )
 
 

@@ -12,7 +12,6 @@ from ringleaf.core.faults import CORRUPT
 from ringleaf.core.shipped import built_program
 from ringleaf.experiments.programs.names import is_for_all, is_path
 from ringleaf.experiments.spec.network import FLOW
-from ringleaf.ina.systems import FORWARD
 
 if TYPE_CHECKING:
     from ringleaf.experiments.spec.network import NetworkSpec
@@ -83,9 +82,8 @@ def _programs(served: Sequence[Sequence[str]], spec: NetworkSpec) -> list[Path]:
     """
     from ringleaf.ina.registry import find_system, program_of
 
-    plain = spec.program
     if is_path(spec.program):
-        served, plain = [[]] if is_for_all(spec.program) else served, FORWARD
+        served = [[]] if is_for_all(spec.program) else served
     systems = [[find_system(name) for name in names] for names in served]
-    names = dict.fromkeys(program_of(each, spec.lanes, plain) for each in systems)
+    names = dict.fromkeys(program_of(each, spec.lanes, spec.plain_program) for each in systems)
     return [built_program(name) for name in names]

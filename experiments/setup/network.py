@@ -22,10 +22,10 @@ from ringleaf.experiments.spec.network import (
     FLOW,
     GOAT,
     SOLVED,
+    UGAL,
     VALIANT,
     NetworkSpec,
 )
-from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.detours import with_detours
@@ -34,7 +34,7 @@ from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.injection import divide_ports
 from ringleaf.topologies.k_shortest import with_k_shortest
 from ringleaf.topologies.routing import with_routing
-from ringleaf.topologies.valiant import with_valiant
+from ringleaf.topologies.valiant import with_ugal, with_valiant
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
@@ -132,6 +132,8 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
         graph = with_k_shortest(graph, spec.shortest_paths)
     elif spec.routes == VALIANT:
         graph = with_valiant(graph, spec.seed)
+    elif spec.routes == UGAL:
+        graph = with_ugal(graph, spec.seed)
     elif spec.routes == DCELL:
         graph = with_routing(graph, "dcell_routing", "dcell")
     if spec.circuits is not None:
@@ -385,7 +387,7 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
     resolved = {
         "ecmp": spec.routes == "ecmp",
         "ecn": spec.ecn,
-        "program": FORWARD if is_path(spec.program) else spec.program,
+        "program": spec.plain_program,
         "assigned": assigned_programs(spec),
         "faults": tuple(each.at_scale(spec.scale) for each in spec.network_faults),
         "reroute_ps": None if spec.reroute_ps is None else spec.reroute_ps * spec.scale,

@@ -17,6 +17,7 @@ from ringleaf.core.live_limits import (
     check_live,
     check_pausing,
     check_queues,
+    check_ways,
 )
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.sequence_numbers import MOST_WINDOW
@@ -27,7 +28,7 @@ from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
 from ringleaf.experiments.spec.renamed import choose_option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
-from ringleaf.ina.systems import MOST_TREES
+from ringleaf.ina.systems import FORWARD, MOST_TREES
 from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.networks.flow.scope import check_flow
 from ringleaf.topologies.k_shortest import MOST_PATHS, USUAL_PATHS
@@ -45,13 +46,13 @@ MTUS = (256, 512, 1024, 2048, 4096)
 KSP = "ksp"
 SOLVED = GRID, GOAT = ("grid", "goat")
 """Ways of one job's gradients to its parameter servers, solved for the topology."""
-VALIANT, DCELL = ("valiant", "dcell")
-ROUTES = ("dealt", "ecmp", KSP, VALIANT, DCELL, *SOLVED)
+VALIANT, UGAL, DCELL = ("valiant", "ugal", "dcell")
+ROUTES = ("dealt", "ecmp", KSP, VALIANT, UGAL, DCELL, *SOLVED)
 
 FIXED = "fixed"
 """The name for no congestion control, which is known to need no marks without being loaded."""
 
-PROGRAMS = ("forward", "tensorexpress")
+PROGRAMS = (FORWARD, "tensorexpress")
 
 VIRTUAL = "virtual"
 FLOW = "flow"
@@ -234,7 +235,8 @@ class NetworkSpec(Checked):
         "dealt",
         "Choice among paths. dealt: one of the shortest for each destination host; ecmp: of the "
         f"shortest by flow hash; {KSP}:8: of the 8 shortest, which may be longer, for each pair; "
-        f"{VALIANT}: by way of a random switch, or group of a dragonfly; {DCELL}: DCellRouting; "
+        f"{VALIANT}: by way of a random switch, or group of a dragonfly; {UGAL}: dealt, or "
+        f"{VALIANT}'s where the first switch's queues are shorter; {DCELL}: DCellRouting; "
         "grid, goat: dealt, but workers' gradients for servers go where these papers' programs "
         "have them added up (docs/aggregation.md)",
         flags="--routes",
@@ -388,6 +390,13 @@ class NetworkSpec(Checked):
         return int(number or USUAL_PATHS) if name == KSP else None
 
     @property
+    def plain_program(self) -> str:
+        """The name of our program of switches that do not aggregate."""
+        if self.routes == UGAL:
+            return UGAL
+        return FORWARD if is_path(self.program) else self.program
+
+    @property
     def scale(self) -> int:
         """The factor by which links are slower than their rate says."""
         if self.slowdown is not None:
@@ -444,6 +453,7 @@ class NetworkSpec(Checked):
             check_flow(values | {"faults": self.network_faults}, where)
         self._check_circuits(where)
         self._check_repath(where)
+        self._check_adaptive(where)
         return self
 
     @property
@@ -506,6 +516,29 @@ class NetworkSpec(Checked):
                 f"{where}repath: other source ports lead elsewhere by ECMP alone, got repath="
                 f"{self.repath} and routes={self.routes}; take routes=ecmp"
             )
+
+    def _check_adaptive(self, where: str) -> None:
+        """Check that switches can run the program that routes by queues, and see these."""
+        if self.routes != UGAL:
+            return
+        others = {
+            "program": "" if self.program == FORWARD else self.program,
+            "cc": self.cc if self.cc != FIXED and CONTROLLERS[self.cc].program else "",
+            "detours": ", ".join("-".join(way) for way in self.detours),
+        }
+        for name, value in others.items():
+            if value:
+                raise ConfigError(
+                    f"{where}{name}: can't go with routes={UGAL}, for which switches run a program "
+                    f"and have detours of its own, got {value!r}; leave out either of them"
+                )
+        if self.net == FLOW:
+            raise ConfigError(
+                f"{where}routes: no fluid model covers ways that depend on queues, got {UGAL!r}; "
+                f"take net={VIRTUAL}"
+            )
+        if self.is_live:
+            check_ways(self.switch, self.routes, where)
 
     def _check_gradients(self, where: str) -> None:
         """Check that routes that are solved for a job are for one job with servers."""

@@ -16,7 +16,7 @@ import numpy as np
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.core.live_limits import check_faults, check_queues
+from ringleaf.core.live_limits import check_faults, check_queues, check_ways
 from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.registry import find_controller
@@ -33,7 +33,7 @@ from ringleaf.networks.faults import (
     disturbances_of,
     live_disturbances,
 )
-from ringleaf.networks.forwarding import forwarding_entities, program_entities
+from ringleaf.networks.forwarding import forwarding_entities, program_items
 from ringleaf.networks.groups import Group
 from ringleaf.networks.live.coordination import Played
 from ringleaf.networks.live.coordinator import Lateness
@@ -53,6 +53,8 @@ from ringleaf.networks.mininet.topo import Programs
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import Drop, ProcessorSeconds, RunResult
 from ringleaf.networks.virtual.fabric import places
+from ringleaf.switches.p4runtime.table_rows import entities_of
+from ringleaf.topologies.detours import is_adaptive
 from ringleaf.topologies.graph import attachment, hosts, index, link, switches
 
 if TYPE_CHECKING:
@@ -141,6 +143,8 @@ class MininetNetwork(GivesTensors):
         check_faults(testbed.settings.switch, options.faults, "options: ")
         reads = find_controller(options.cc).reads_queues
         check_queues(testbed.settings.switch, options.cc, "options: ", reads=reads)
+        if is_adaptive(testbed.graph):
+            check_ways(testbed.settings.switch, options.switch_program, "options: ")
         _check_doors(options)
         disturbances = disturbances_of(options.faults, testbed.graph, options.reroute_ps)
         recorded = options.record is not None or options.capture is not None
@@ -166,9 +170,8 @@ class MininetNetwork(GivesTensors):
         written: dict[str, Sequence[Any]] = dict(
             forwarding_entities(self.graph, ecmp=options.ecmp, ecn=options.ecn, table=table)
         )
-        for switch in switches(self.graph):
-            more = program_entities(options.switch_program, self.graph, switch)
-            written[switch] = [*written[switch], *more]
+        for switch, items in program_items(options.switch_program, self.graph).items():
+            written[switch] = [*written[switch], *entities_of(items)]
         for switch, assigned in options.assigned.items():
             if assigned.entities is not None:
                 written[switch] = assigned.entities
@@ -179,7 +182,7 @@ class MininetNetwork(GivesTensors):
             [each.kind for each in options.faults], systems, trims=False, where="options: "
         )
         name = program_of(systems, options.lanes, options.switch_program)
-        options.check_program(name != options.switch_program)
+        options.check_program(name != options.switch_program, adaptive=is_adaptive(self.graph))
         self._folders = None
         if options.record is not None or options.capture is not None:
             self._folders = Folders(options.record, options.capture)

@@ -54,6 +54,7 @@ from ringleaf.networks.virtual.troubles import Troubles
 from ringleaf.networks.virtual.watch import PacketWatch, Sight
 from ringleaf.switches.engine.disciplines import free_all
 from ringleaf.topologies.addresses import ipv4
+from ringleaf.topologies.detours import is_adaptive
 from ringleaf.topologies.graph import hosts, index, switches
 from ringleaf.topologies.routing import longest_rtt_ps, routes
 
@@ -89,7 +90,7 @@ class VirtualNetwork(HasEndpoints):
         self.groups = groups or [whole(graph, options.system, options.servers)]
         systems = [group.system for group in self.groups if group.system is not None]
         name = program_of(systems, options.lanes, options.switch_program)
-        options.check_program(name != options.switch_program)
+        options.check_program(name != options.switch_program, adaptive=is_adaptive(graph))
         self._switches = SwitchSet(graph, options, options.programs / f"{name}.json")
         self.programs = self._switches.programs
         whole_bytes = lay_out_pool(self.store, set(self.programs.values()), options)

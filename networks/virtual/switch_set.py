@@ -20,7 +20,7 @@ from ringleaf.networks.forwarding import (
     Written,
     by_match,
     port_rate,
-    program_entities,
+    program_items,
     route_changes,
 )
 from ringleaf.networks.options import NetworkOptions
@@ -109,9 +109,10 @@ class SwitchSet:
         """
         options, graph = self._options, self._graph
         rows = self._forwarding_of(graph).rows(table)
+        more = program_items(options.switch_program, graph)
         for number, (name, program) in enumerate(self.programs.items()):
             own = options.assigned[name].entities if name in options.assigned else None
-            usual = [*rows[name], *program_entities(options.switch_program, graph, name)]
+            usual = [*rows[name], *more[name]]
             if own is None:
                 self._routes[name] = WrittenRoutes(rows[name])
             self.items[name] = usual if own is None else list(own)

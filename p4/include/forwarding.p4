@@ -2,7 +2,8 @@
  * are some, or as told for that source. Drops packets that are not IPv4, damaged, unroutable
  * or out of hops.
  * The including program defines headers_t with `ethernet`, `ipv4`, `ports`, and metadata_t
- * with `ecmp_group`. */
+ * with `ecmp_group`. If it also defines DETOUR_IF, a control of that name says, packet by packet, in
+ * metadata_t's `detour` whether one takes the way that is told for its source. */
 
 #define ROUTES 8192
 #define NEXTHOPS 4096
@@ -20,6 +21,9 @@ control ClassSelector(in headers_t hdr, inout standard_metadata_t standard_metad
 control Forwarding(inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     ClassSelector() class_selector;
+#ifdef DETOUR_IF
+    DETOUR_IF() detour_if;
+#endif
     bit<32> flow;
     bit<16> nexthop;
 
@@ -105,7 +109,14 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
                         hash_addresses();
                     }
                     choose_member();
+#ifdef DETOUR_IF
+                    detour_if.apply(hdr, meta, standard_metadata, flow);
+                    if (meta.detour == 1) {
+                        detours.apply();
+                    }
+#else
                     detours.apply();
+#endif
                     ecmp_nexthop.apply();
                 }
             }

@@ -105,6 +105,24 @@ def check_queues(switch: str, control: str, where: str = "", *, reads: bool) -> 
         )
 
 
+def check_ways(switch: str, program: str, where: str = "") -> None:
+    """Check that a kind of live switch sees its queues, if it chooses ways by them.
+
+    Args:
+        switch: The kind.
+        program: The program by which it chooses.
+        where: The beginning of the message.
+
+    Raises:
+        ConfigError: If it is BMv2: see `check_queues`.
+    """
+    if switch == "bmv2":
+        raise ConfigError(
+            f"{where}routes: BMv2's queues are in the kernel, and so it chooses no ways by them, "
+            f"got {program!r}; take switch=embedded"
+        )
+
+
 def check_pausing(switch: str, pfc: object, where: str = "", *, captured: bool = False) -> None:
     """Check that a kind of live switch has priority flow control, if it is wanted.
 

@@ -11,6 +11,8 @@ TOPOLOGIES = [
     ("jellyfish,switches=8,degree=3,hosts=1", "ksp:8"),
     ("dragonfly,a=2,p=1,h=2", "dealt"),
     ("dragonfly,a=2,p=1,h=2", "valiant"),
+    ("dragonfly,a=2,p=1,h=2", "ugal"),
+    ("dragonfly,a=1,p=4,h=1", "ugal"),
     ("slimfly,q=3,hosts=1", "ecmp"),
     ("debruijn,n=2,k=3,hosts=1", "ecmp"),
     ("dcell,n=3,k=1", "dealt"),

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.live
 TOPOLOGIES = [
     ("jellyfish,switches=5,degree=2,hosts=1", "ksp:2"),
     ("dragonfly,a=2,p=1,h=1", "valiant"),
+    ("dragonfly,a=2,p=1,h=1", "ugal"),
     ("dcell,n=2,k=1", "dcell"),
     ("slimfly,q=3,hosts=1", "ecmp"),
     ("railonly,nodes=2,rails=2", "dealt"),

@@ -15,7 +15,7 @@ from ringleaf.errors import BackendError
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "p4" / "build"
 NAMES = (
-    *("forward", "tensorexpress", "hpcc", "switchml-64", "switchml-256", "router", "acl"),
+    *("forward", "tensorexpress", "hpcc", "ugal", "switchml-64", "switchml-256", "router", "acl"),
     *("atp-64", "atp-256", "atp-switchml-64", "atp-switchml-256", "panama-64", "panama-256"),
     *("netreduce-64", "netreduce-256", "a2tp-64", "a2tp-256", "esa-64", "esa-256"),
     *("omnireduce-64", "omnireduce-256", "vote", "tern", "a2tp-switchml-64", "esa-switchml-64"),

@@ -46,7 +46,7 @@ def content(parts: ProgramParts) -> Any:
     return parts.source, held, parts.code, parts.code.co_filename, parts.title
 
 
-@pytest.mark.parametrize("name", ["forward", "hpcc", "switchml-64"])
+@pytest.mark.parametrize("name", ["forward", "hpcc", "ugal", "switchml-64"])
 def test_our_own_programs_are_made_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = content(_read(built_program(name), ORDINARY))
     assert content(read_parts(built_program(name))) == expected
