@@ -168,7 +168,7 @@ def _check_adaptive(spec: NetworkSpec) -> None:
         if spec.routes == UGAL and system.program(spec.lanes) != FORWARD:
             raise ConfigError(
                 f"algo: switches can't aggregate while they run routes={UGAL}, got {name!r}; "
-                "take routes=dealt"
+                "leave out either of them"
             )
 
 

@@ -4,8 +4,12 @@ At 100 Gbit/s a byte takes 80 ps. A packet of 4096 bytes between hosts has 82 mo
 Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, and preamble, FCS and gap 24.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
+import networkx as nx
+import numpy as np
 import pytest
 from circulant_schedules import circulants
 from hypothesis import given
@@ -19,6 +23,8 @@ from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.detours import with_detours
+from ringleaf.topologies.valiant import with_ugal, with_valiant
+from ringleaf.topologies.ways import TopologyRoutes
 
 GBIT_100 = 100_000_000_000
 MIB = 1 << 20
@@ -52,6 +58,25 @@ def test_short_packets_are_padded() -> None:
     assert star.line_bytes(1) == 84
     assert star.line_bytes(4097) == 4178 + 84
     assert star.line_bytes(0) == 0
+
+
+def test_ways_that_switches_choose_are_as_quick_as_the_quicker_one() -> None:
+    """Three routers with a link to each other, each of 1 us. Only hosts' links are sure to be used.
+
+    The detour has a link more, whose delay counts, and whose router stores a packet.
+    """
+    graph = registry.build("dragonfly,a=1,p=1,h=2", rate_bps=GBIT_100, delay_ps=PS_PER_US)
+    rows = (Transfer(0, 0, 1, 0, Op.COPY),)
+    schedule = Schedule(Collective.BROADCAST, "by hand", 3, 1, rows)
+
+    def least_ps(topology: nx.Graph[str]) -> int:
+        return Bounds(topology).least_ps(schedule, MIB, 4)
+
+    assert least_ps(graph) == 3 * PS_PER_US + MIB_PS + 2 * PACKET_PS
+    assert least_ps(with_valiant(graph, 1)) == 4 * PS_PER_US + MIB_PS + 3 * PACKET_PS
+    assert least_ps(with_ugal(graph, 1)) == 3 * PS_PER_US + MIB_PS + PACKET_PS
+    ways = TopologyRoutes(with_ugal(graph, 1))
+    assert ways.outlets(np.array([0]), np.array([1])) == [[("h0", ("s0",)), ("s1", ("h1",))]]
 
 
 def test_packets_of_hpcc_have_82_bytes_of_telemetry_more() -> None:

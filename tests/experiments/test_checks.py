@@ -44,6 +44,15 @@ GIB = 1 << 30
             {"topo": "torus2d,x=3,y=3", "reroute": "9us"},
             "reroute: routes by a rule lead around nothing, got dimension_order",
         ),
+        ({"topo": "fattree,k=8", "routes": "ugal"}, "need an entry for each pair of hosts, of at"),
+        (
+            {"algo": "ring,switchml", "routes": "ugal"},
+            "algo: switches can't aggregate while they run routes=ugal, got 'switchml'; leave",
+        ),
+        (
+            {"algo": "ring", "faults": "s0-s8 down", "reroute": "9us", "routes": "ugal"},
+            "reroute: is for routes dealt and ecmp",
+        ),
         ({"faults": "s0 rate 1G", "record": "x"}, "faults: traces have ports' rates at the beg"),
         ({"faults": "s0 down", "net": "flow", "algo": "switchml"}, "faults: no fluid model covers"),
         (

@@ -31,6 +31,8 @@ ALLREDUCES = "ring,tree,halvingdoubling,switchml"
 @pytest.mark.parametrize("algos", [ALLREDUCES, "alltoall"])
 @pytest.mark.parametrize(("topo", "routes"), TOPOLOGIES)
 def test_sums_are_right_and_bounds_hold(topo: str, routes: str, algos: str) -> None:
+    if routes == "ugal":  # its switches aggregate nothing
+        algos = algos.removesuffix(",switchml")
     given = {"topo": topo, "routes": routes, "algo": algos, "hosts": "8", "size": "20000"}
     rows = run(given, drawn=False).rows
     assert [row.algo for row in rows] == algos.split(",")

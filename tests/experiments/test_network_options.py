@@ -196,6 +196,37 @@ def test_what_specs_and_networks_both_have_is_passed_on() -> None:
     assert common_options(NetworkSpec.read({"pfc": "64K:48K"})).pfc is not None
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"program": "tensorexpress"},
+            "program: can't go with routes=ugal, .* got 'tensorexpress'",
+        ),
+        (
+            {"cc": "hpcc"},
+            "cc: can't go with routes=ugal, for which switches run a program and have",
+        ),
+        ({"detours": "h0-s9-h8"}, "detours: can't go with routes=ugal, .* got 'h0-s9-h8'; leave"),
+        ({"net": "flow"}, "routes: no fluid model covers ways that depend on queues, got 'ugal'"),
+        ({"net": "mininet", "switch": "bmv2"}, "routes: BMv2's queues are in the kernel, and so"),
+    ],
+)
+def test_adaptive_routes_are_refused_where_switches_have_none(
+    given: dict[str, str], message: str
+) -> None:
+    networks = ("virtual", "flow", "mininet")
+    spec = type("AnyNetwork", (NetworkSpec,), {"networks": networks, "__module__": __name__})
+    with pytest.raises(ConfigError, match=message):
+        spec.read({"routes": "ugal", **given})
+
+
+def test_adaptive_routes_have_a_program_of_their_own() -> None:
+    options = common_options(NetworkSpec.read({"routes": "ugal", "cc": "dctcp"}))
+    assert (options.program, options.switch_program, options.ecmp) == ("ugal", "ugal", False)
+    assert NetworkSpec.read({"routes": "ugal", "net": "mininet"}).plain_program == "ugal"
+
+
 def test_nics_have_all_that_a_live_network_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A network refuses options that its testbed was not made with."""
     made: list[LiveSettings] = []

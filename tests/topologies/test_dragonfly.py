@@ -13,12 +13,12 @@ from shape_of import between_switches, shape_of
 
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.bisection import bisection
-from ringleaf.topologies.dependencies import can_deadlock
+from ringleaf.topologies.dependencies import can_deadlock, dependencies
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import hosts, index
 from ringleaf.topologies.registry import build, count
-from ringleaf.topologies.routing import path, routes
-from ringleaf.topologies.valiant import with_valiant
+from ringleaf.topologies.routing import links_towards, path, routes
+from ringleaf.topologies.valiant import with_ugal, with_valiant
 
 
 @given(st.integers(1, 5), st.integers(1, 3), st.integers(1, 3))
@@ -111,6 +111,22 @@ def test_one_class_of_packets_can_deadlock_and_one_more_per_group_cannot() -> No
         drawn = channels(with_valiant(each, 1), a)
         assert nx.is_directed_acyclic_graph(drawn)
         assert {level for _, _, level in drawn} == {0, 1, 2}
+        both = nx.compose(minimal, drawn)
+        assert nx.is_directed_acyclic_graph(both)
+
+
+def test_packets_that_may_take_two_ways_depend_on_the_links_of_both() -> None:
+    """Four groups of one router: minimal ways have one link between routers, detours have two."""
+    graph = build("dragonfly,a=1,p=1,h=3")
+    usual, drawn, both = (
+        set(dependencies(each).edges)
+        for each in (graph, with_valiant(graph, 1), with_ugal(graph, 1))
+    )
+    assert both == usual | drawn
+    assert not usual <= drawn
+    three = with_ugal(build("dragonfly,a=1,p=1,h=2"), 1)
+    links = links_towards(three, ["h0"], "h1", table=routes(three))
+    assert links == {("h0", "s0"), ("s0", "s1"), ("s0", "s2"), ("s2", "s1"), ("s1", "h1")}
 
 
 def test_drawn_groups_are_others_and_all_are_drawn() -> None:
