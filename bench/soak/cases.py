@@ -94,6 +94,9 @@ MOST_ALGORITHMS = 3
 OWN_PROGRAM = ("hpcc",)
 """Congestion controllers for which switches run a program that aggregates nothing."""
 
+ADAPTIVE = "ugal"
+"""Routes for which they run another such program."""
+
 LONGEST_PS = 300 * PS_PER_US  # after the start of a run, in which disturbances begin
 
 
@@ -277,15 +280,19 @@ def draw(seed: int, number: int) -> SoakCase:
 
 def _fit_systems(given: Mapping[str, str], compress: str, random: Random) -> dict[str, str]:
     """Return options that suit aggregation systems; integers' sums are compared exactly."""
-    found = dict(given)
-    if found.get("cc") in OWN_PROGRAM:
-        del found["cc"]
+    found = for_other_programs(given)
     if compress:
         found.pop("dtype", None)
         return found | {"compress": compress}
     if found.get("compress", INTEGERS_TOO) == INTEGERS_TOO and random.random() < 0.5:
         found["dtype"] = "int32"
     return found | _some(_WINDOWS, random, share=0.25)
+
+
+def for_other_programs(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options without those for which switches run a program of their own."""
+    own = {"cc": OWN_PROGRAM, "routes": (ADAPTIVE,)}
+    return {name: value for name, value in given.items() if value not in own.get(name, ())}
 
 
 def _draw_sizes(random: Random) -> list[int]:
@@ -301,6 +308,8 @@ def draw_options(random: Random) -> dict[str, str]:
     given = _some(_OPTIONS, random, share=0.25)
     if "pfc" in given:
         given = {name: value for name, value in given.items() if name not in ("queue", "trim")}
+    if given.get("routes") == ADAPTIVE and given.get("cc") in OWN_PROGRAM:
+        del given["cc"]
     if given.get("compress", INTEGERS_TOO) != INTEGERS_TOO:
         given.pop("dtype", None)
     given |= _draw_repath(given, random)
@@ -427,7 +436,7 @@ _OPTIONS = {
     "ecn": ("1", "8"),
     "mtu": ("256", "1024"),
     "window": ("1", "2", "8"),
-    "routes": ("ecmp", "ksp:4", "valiant"),
+    "routes": ("ecmp", "ksp:4", "valiant", ADAPTIVE),
     "cc": OTHER_CONTROLLERS,
     "queue": ("16K", "64K"),
     "trim": ("1K", "64K"),

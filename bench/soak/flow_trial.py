@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
+from bench.soak.cases import for_other_programs
 from bench.soak.fault_draws import draw_faults, draw_losses
 from bench.soak.trial import cut_off_by
 from ringleaf.collectives.registry import ALGORITHMS
@@ -44,7 +45,8 @@ def flow_options(
         RingleafError: If it does not.
     """
     random = Random(f"{given['seed']} flows")
-    options = {name: value for name, value in given.items() if name not in PACKETS_ALONE}
+    fluid = for_other_programs(given)
+    options = {name: value for name, value in fluid.items() if name not in PACKETS_ALONE}
     options |= {"net": "flow", "queue": "1G"}
     plain = read(options)
     if random.random() < FAULTS_SHARE:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from bench.soak.cases import (
-    OWN_PROGRAM,
     TOPOLOGIES,
     Disturbances,
     detection,
@@ -15,6 +14,7 @@ from bench.soak.cases import (
     draw_options,
     draw_trouble,
     draw_typed_faults,
+    for_other_programs,
     simpler_options,
     simpler_trouble,
 )
@@ -141,8 +141,7 @@ def draw_jobs(seed: int, number: int) -> SoakJobs:
     systems, lanes = draw_together(random, MOST_SYSTEMS)
     if systems:
         given["lanes"] = str(lanes)
-    if given.get("cc") in OWN_PROGRAM:
-        del given["cc"]
+    given = for_other_programs(given)
     teams = tuple(_draw_teams(random, count(topo).hosts, systems))
     entries = random.choice((None, None, 16, 64, 256))
     if entries == 16:

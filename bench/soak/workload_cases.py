@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from bench.soak.cases import (
-    OWN_PROGRAM,
     TOPOLOGIES,
     Disturbances,
     draw_circuits,
     draw_options,
     draw_typed_faults,
+    for_other_programs,
     simpler_options,
 )
 from bench.soak.members import by_hosts
@@ -74,8 +74,8 @@ def draw_workloads(seed: int, number: int) -> WorkloadCase:
     given |= {"hosts": str(hosts), "data": "random"}
     given["placement"] = random.choice(("packed", "scattered"))
     adds = given.get("algo", "") in SYSTEMS
-    if adds and given.get("cc") in OWN_PROGRAM:
-        del given["cc"]
+    if adds:
+        given = for_other_programs(given)
     given |= draw_circuits(given, random, aggregates=adds)
     given |= draw_typed_faults(given, random, aggregates=adds, share=0.6, more=slows(given))
     return WorkloadCase(number, given)

@@ -50,7 +50,7 @@ GIB = 1 << 30
             "algo: switches can't aggregate while they run routes=ugal, got 'switchml'; leave",
         ),
         (
-            {"algo": "ring", "faults": "s0-s8 down", "reroute": "9us", "routes": "ugal"},
+            {"topo": "slimfly,q=3,hosts=1", "algo": "ring", "reroute": "9us", "routes": "ugal"},
             "reroute: is for routes dealt and ecmp",
         ),
         ({"faults": "s0 rate 1G", "record": "x"}, "faults: traces have ports' rates at the beg"),
