@@ -14,11 +14,14 @@ from ringleaf.core.headers import ECN_CAPABLE, PRIORITY_SHIFT
 from ringleaf.errors import ConfigError
 from ringleaf.ina.registry import of_programs
 from ringleaf.ina.samples import Example
+from ringleaf.networks.adaptive import adaptive_rows
 from ringleaf.networks.forwarding import forwarding_entities, tensor_queues
+from ringleaf.switches.p4runtime.table_rows import entities_of
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.frames import host_frame, switch_mac
 from ringleaf.topologies.graph import attachment, hosts, port
 from ringleaf.topologies.registry import build
+from ringleaf.topologies.valiant import with_ugal
 
 ROCE_PORT = 4791
 SEND_ONLY = 4  # RoCEv2's opcode, reliable connection
@@ -60,6 +63,18 @@ def _forward() -> Example:
     return Example(graph, leaf, [], [(port(graph, leaf, source), data)], story)
 
 
+def _ugal() -> Example:
+    """Return a packet of h0 to a host of the next group, at a switch with empty queues."""
+    graph = with_ugal(build("dragonfly,a=2,p=1,h=1"), 1)
+    source, target = hosts(graph)[0], hosts(graph)[2]
+    first = attachment(graph, source)
+    to = switch_mac(graph, source), ipv4(graph, target)
+    data = host_frame(graph, source, to, ROCE_PORT, bytes(16), tos=ECN_CAPABLE, identification=1)
+    story = f"{first} weighs two ways to {target}, whose queues are empty: the usual one is taken"
+    rows = list(entities_of(adaptive_rows(graph)[first]))
+    return Example(graph, first, rows, [(port(graph, first, source), data)], story)
+
+
 def _tensorexpress() -> Example:
     """Return a packet of a tensor of priority 2, whose job has priority over all others."""
     graph = build("leafspine,leaves=2,spines=1,hosts=2")
@@ -82,4 +97,5 @@ def _tensorexpress() -> Example:
 PLAIN: Mapping[str, Callable[[], Example]] = {
     "forward": _forward,
     "tensorexpress": _tensorexpress,
+    "ugal": _ugal,
 }

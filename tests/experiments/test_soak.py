@@ -50,6 +50,7 @@ SMALL = SoakCase(
 
 
 @example(959, 999)  # whose routes are solved, after paths were drawn
+@example(14, 79)  # for whose routes and congestion control switches would run two programs
 @given(st.integers(0, 1000), st.integers(0, 1000))
 def test_every_case_is_a_spec_and_follows_from_its_number(seed: int, number: int) -> None:
     case = draw(seed, number)

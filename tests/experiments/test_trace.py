@@ -74,9 +74,9 @@ def test_a_route_is_followed_line_by_line() -> None:
     for expected in (
         "state ipv4 p4/forward.p4:32",
         "hdr.ipv4.dst 10.0.1.2",
-        "table Forwarding.ipv4_lpm p4/include/forwarding.p4:67",
+        "table Forwarding.ipv4_lpm p4/include/forwarding.p4:71",
         "hit: entry 2 [10.0.1.0/24] -> ecmp(base = 0, count = 2, salt = 3961055945 (0xec18eac9))",
-        "do hdr.ipv4.ttl = hdr.ipv4.ttl - 1 p4/include/forwarding.p4:34",
+        "do hdr.ipv4.ttl = hdr.ipv4.ttl - 1 p4/include/forwarding.p4:38",
         "hdr.ipv4.ttl 64 (0x40) -> 63 (0x3f)",
         "egress_spec is 4: 1 packet to egress",
         "packet 58 bytes out on port 4, 4 bytes changed",
@@ -248,7 +248,7 @@ def test_what_is_no_packet_is_refused(
         (["forward", "--packet", "00", "--port", "600"], "ports are 0 to 510, got 600"),
         (
             [TABLES, "--example"],
-            "there are examples for forward, tensorexpress, a2tp-64, a2tp-256, ",
+            "there are examples for forward, tensorexpress, ugal, a2tp-64, a2tp-256, ",
         ),
         (["missing.json", "--packet", "00"], "trace: no such file, got 'missing.json'"),
         (["forward", "--packet", "00", "--entries", "README.md"], "not a p4.v1.WriteRequest"),

@@ -10,7 +10,8 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.adaptive import adaptive_rows
-from ringleaf.networks.mininet.network import LiveSettings, LiveTestbed, MininetNetwork
+from ringleaf.networks.mininet.fabric import LiveSettings
+from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.addresses import ipv4

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import finsy as fy
 import numpy as np
 import pytest
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
-from switch_packets import make_switch, udp
+from switch_packets import BUILD, make_switch, udp
 
 from ringleaf.core.packets import free_packet, open_packet, write_packet
 from ringleaf.core.units import PS_PER_US
 from ringleaf.switches.engine.layout import DEQ_QDEPTH, EGRESS_PORT
+from ringleaf.switches.stf.outcome import StfVerdict
+from ringleaf.switches.stf.runner import StfTest, run_test
 from ringleaf.switches.switch import Switch
 
 USUAL, DETOUR = 1, 2
@@ -129,3 +133,9 @@ def test_a_packet_tells_what_it_left_behind(first: Switch) -> None:
     free_packet(arena, packet)
     left = first.read_registers("left_behind")
     assert {queue: packets for queue, packets in left.items() if packets} == {8 * USUAL + 6: 7}
+
+
+@pytest.mark.parametrize("switch", ["embedded", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+def test_bmv2_chooses_the_same_ways(switch: str) -> None:
+    outcome = run_test(StfTest(BUILD / "ugal.json", Path(__file__).with_name("ugal.stf"), switch))
+    assert (outcome.verdict, outcome.detail) == (StfVerdict.PASSED, ()), outcome
