@@ -529,8 +529,8 @@ class NetworkSpec(Checked):
         for name, value in others.items():
             if value:
                 raise ConfigError(
-                    f"{where}{name}: can't go with routes={UGAL}, for which switches run a program "
-                    f"and have detours of its own, got {value!r}; leave out either of them"
+                    f"{where}{name}: can't go with routes={UGAL}, which has a program and detours "
+                    f"of its own, got {value!r}; leave out either of them"
                 )
         if self.net == FLOW:
             raise ConfigError(

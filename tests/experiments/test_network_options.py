@@ -206,7 +206,7 @@ def test_what_specs_and_networks_both_have_is_passed_on() -> None:
         ),
         (
             {"cc": "hpcc"},
-            "cc: can't go with routes=ugal, for which switches run a program and have",
+            "cc: can't go with routes=ugal, which has a program and detours of its own, got 'hpcc'",
         ),
         ({"detours": "h0-s9-h8"}, "detours: can't go with routes=ugal, .* got 'h0-s9-h8'; leave"),
         ({"net": "flow"}, "routes: no fluid model covers ways that depend on queues, got 'ugal'"),
