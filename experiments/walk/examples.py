@@ -70,7 +70,7 @@ def _ugal() -> Example:
     first = attachment(graph, source)
     to = switch_mac(graph, source), ipv4(graph, target)
     data = host_frame(graph, source, to, ROCE_PORT, bytes(16), tos=ECN_CAPABLE, identification=1)
-    story = f"the queues of {first} towards {target} are empty: watch it take the usual way"
+    story = f"{first} has two ways to {target}, and empty queues: watch it take the usual one"
     rows = list(entities_of(adaptive_rows(graph)[first]))
     return Example(graph, first, rows, [(port(graph, first, source), data)], story)
 
