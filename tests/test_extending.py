@@ -69,7 +69,7 @@ def test_what_a_package_adds_is_verified_and_stepped_through(ringleaf: Run, tmp_
 
 def test_what_a_package_adds_is_run(ringleaf: Run, tmp_path: Path) -> None:
     network = ("--topo", "star", "--cc", "gentle", "--discipline", "longest")
-    options = (*network, "--size", "4K", "--compress", "front:100")
+    options = (*network, "--size", "4K", "--compress", "front:100", "--figures", "no")
     printed = ringleaf("run", *options, "--algo", f"{ALGORITHM},ring", "--out", "out", at=tmp_path)
 
     names, unit, row = [
@@ -136,7 +136,7 @@ def test_what_a_package_adds_is_trained(ringleaf: Run, tmp_path: Path) -> None:
         "  - {model: tiny, ranks: 3, iterations: 2}\n"
         "  - {model: tiny, ranks: 3, iterations: 2}\n"
     )
-    printed = ringleaf("run", "--spec", "jobs.yaml", "--out", "out", at=tmp_path)
+    printed = ringleaf("run", "--spec", "jobs.yaml", "--out", "out", at=tmp_path, drawn=False)
 
     assert "# wrong values: 0 OK" in printed
 
