@@ -78,9 +78,16 @@ def imported(tree: ast.AST, *, when_loaded: bool) -> Iterator[str]:
 
 
 @cache
+def _all_imports(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what `imported` finds in a file, which is parsed once; and what when it is loaded."""
+    tree = ast.parse(path.read_text())
+    every = tuple(imported(tree, when_loaded=False))
+    return every, tuple(imported(tree, when_loaded=True)) if every else ()
+
+
 def imports_of(path: Path, *, when_loaded: bool) -> tuple[str, ...]:
-    """Return what `imported` finds in a file, which is read once."""
-    return tuple(imported(ast.parse(path.read_text()), when_loaded=when_loaded))
+    """Return what `imported` finds in a file."""
+    return _all_imports(path)[when_loaded]
 
 
 def test_the_table_names_every_package() -> None:
