@@ -114,7 +114,7 @@ def test_what_no_packet_can_reach_is_listed(tmp_path: Path) -> None:
         nothing = table["action_ids"][table["actions"].index("NoAction")]
         table["entries"][0]["action_entry"] = {"action_id": nothing, "action_data": []}
 
-    course = travel(changed(tmp_path, "flows", change), 250, rounds=2)
+    course = travel(changed(tmp_path, "flows", change), 100, rounds=2)
     assert "drop_with by I.unwanted" in missing(course, ACTION)
     assert "for (bit<8> i = 1; i < 4; i = i + 1)" in missing(course, FALSE)
     assert "for (bit<8> i = 1; i < 4; i = i + 1)" not in missing(course, TRUE)
@@ -127,7 +127,7 @@ def test_what_no_packet_can_reach_is_listed(tmp_path: Path) -> None:
 @uncompiled
 def test_tables_behind_tables_are_hit() -> None:
     """`deep` is asked only after hits of `masked` and `again` and a switch's default."""
-    course = travel(Program.load(PROGRAMS / "flows.json"), 250, rounds=2)
+    course = travel(Program.load(PROGRAMS / "flows.json"), 100, rounds=2)
     assert missing(course, HIT) == set()
 
 

@@ -173,7 +173,7 @@ def test_a_hit_names_the_entry_that_matched() -> None:
     case = next(case for case in CASES if case.name == "tables")
     switch = make_switch(case)
     found = 0
-    for port, data in case.packets(200, seed=5):
+    for port, data in case.packets(50, seed=5):
         for step in of_kind(walk(switch, port, data).steps, LookedUp):
             if step.entry is None:
                 assert not step.hit
@@ -188,7 +188,7 @@ def test_a_hit_names_the_entry_that_matched() -> None:
             kinds = [key.kind for key in table(switch, step.table).keys]
             assert all(map(matches, kinds, keys, entry.match))
             found += 1
-    assert found > 100
+    assert found > 25
 
 
 def table(switch: Switch, name: str):  # type: ignore[no-untyped-def]
