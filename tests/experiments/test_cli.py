@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import signal
 import subprocess
@@ -126,14 +125,17 @@ def test_a_plan_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_plot_draws_a_run_anew(first_light: tuple[Path, str]) -> None:
-    figure = first_light[0] / "figures" / "time.png"
-    before = figure.read_bytes()
-    figure.unlink()
+    """Each figure, to the byte, as another process has drawn it."""
+    figures = first_light[0] / "figures"
+    before = {path: path.read_bytes() for path in figures.iterdir()}
+    for path in before:
+        path.unlink()
 
     done = typed("plot", first_light[0])
 
     assert done.returncode == 0, done.stderr
-    assert figure.read_bytes() == before
+    assert figures / "time.png" in before
+    assert {path: path.read_bytes() for path in figures.iterdir()} == before
 
 
 def test_losses_cost_time_and_nothing_else(tmp_path: Path, undrawn: None) -> None:
@@ -147,7 +149,7 @@ def test_losses_cost_time_and_nothing_else(tmp_path: Path, undrawn: None) -> Non
     assert all(int(row[14]) > 0 for row in rows(done.stdout))
 
 
-def test_same_seed_same_bytes_even_when_packets_are_lost(tmp_path: Path) -> None:
+def test_same_seed_same_bytes_even_when_packets_are_lost(tmp_path: Path, undrawn: None) -> None:
     options = "--topo leafspine,leaves=2,spines=1,hosts=2 --size 64K --algo ring,switchml --loss 1%"
     for name in ("one", "two"):
         assert call("run", *options.split(), "--pcap", "--out", tmp_path / name) == 0
@@ -253,23 +255,14 @@ def test_help_names_every_option_and_version_is_shown() -> None:
     assert re.fullmatch(r"ringleaf \d+\.\d+\.\d+( \(commit [0-9a-f]{40}\+?\))?\n", told)
 
 
-def test_help_needs_no_heavy_imports() -> None:
-    """So that it comes at once."""
+def test_help_needs_no_heavy_imports_and_a_run_neither_torch_nor_blas(tmp_path: Path) -> None:
+    """Help comes at once, and to load torch takes longer than many a run.
+
+    Sums of hosts and of switches are checked.
+    """
     code = (
         "import sys\nfrom ringleaf.experiments.commands import cli\ncli.make_app()\n"
-        "print({'torch', 'numba', 'matplotlib', 'networkx', 'finsy'} & set(sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout == "set()\n"
-
-
-def test_a_run_does_without_torch_and_blas(tmp_path: Path) -> None:
-    """To load torch takes longer than many a run. Sums of hosts and of switches are checked."""
-    code = (
-        "import sys\nfrom ringleaf.experiments.commands import cli\n"
+        "print({'torch', 'numba', 'matplotlib', 'networkx', 'finsy'} & set(sys.modules))\n"
         "sys.argv[1:] = ['run', '--topo', 'leafspine,leaves=1,spines=1,hosts=2', '--size', '4K',\n"
         "    '--algo', 'ring,switchml,atp,omnireduce', '--figures', 'no',\n"
         f"    '--out', {str(tmp_path)!r}]\n"
@@ -280,6 +273,7 @@ def test_a_run_does_without_torch_and_blas(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
 
+    assert done.stdout.startswith("set()\n")
     assert "wrong values: 0 OK" in done.stdout
     assert done.stdout.endswith("\nFalse False\n")
 
@@ -347,23 +341,22 @@ def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path) -> None
     assert summary["rows"][0]["algo"] == "ring"
 
 
-def test_shells_complete_commands_and_options() -> None:
+def test_shells_complete_commands_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
         "import sys; sys.argv = ['ringleaf']\n"
         "from ringleaf.experiments.commands.cli import main\nmain()"
     )
 
-    def complete(words: str) -> list[str]:
-        asked = {"_RINGLEAF_COMPLETE": "complete_bash", "COMP_WORDS": words}
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | asked | {"COMP_CWORD": str(len(words.split()) - 1)},
-            check=False, capture_output=True, text=True,
-        )  # fmt: skip
-        return done.stdout.split()
+    def ask(words: str) -> None:
+        monkeypatch.setenv("_RINGLEAF_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
 
-    assert complete("ringleaf re") == ["replay"]
-    assert "--switch-delay" in complete("ringleaf run --switch")
+    ask("ringleaf re")
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.stdout.split() == ["replay"]
+    ask("ringleaf run --switch")
+    assert "--switch-delay" in typed().stdout.split()
 
 
 @pytest.mark.parametrize(
