@@ -30,7 +30,7 @@ from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 
 US = 10**6
-FAST = settings(max_examples=3 if compiled.UNCOMPILED else 15, deadline=None)
+FAST = settings(max_examples=3 if compiled.UNCOMPILED else 10, deadline=None)
 
 
 class Ledger:
