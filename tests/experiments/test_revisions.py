@@ -71,8 +71,10 @@ def compare(folder: Path, *words: str, **variables: str) -> subprocess.Completed
 
 def test_a_change_of_ringleaf_is_seen_from_the_top_of_its_clone(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
-    made = shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info", "docs")
-    shutil.copytree(ROOT, clone, symlinks=True, ignore=made)
+    no_code = shutil.ignore_patterns(
+        *(".*", "__pycache__", "build", "*.egg-info", "docs", "examples", "studies", "tests")
+    )
+    shutil.copytree(ROOT, clone, symlinks=True, ignore=no_code)
     shutil.copytree(ROOT / "p4" / "build", clone / "p4" / "build", dirs_exist_ok=True)
     git(tmp_path, "init", "-q", str(clone))
     commit(clone)
