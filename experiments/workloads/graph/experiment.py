@@ -36,7 +36,7 @@ from ringleaf.experiments.workloads.graph.need import estimate_of_work
 from ringleaf.experiments.workloads.graph.placement import place_ranks
 from ringleaf.experiments.workloads.graph.results import GraphResults, WorkResults
 from ringleaf.experiments.workloads.graph.schedules import Scheduling, elements_of
-from ringleaf.experiments.workloads.graph.slowdown import alone_ps, slowdowns
+from ringleaf.experiments.workloads.graph.slowdown import alone_ps, slowdown_of_all, slowdowns
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 from ringleaf.experiments.workloads.graph.summary import GraphPerformance, summarise
 from ringleaf.hosts.workload.flows import RING
@@ -294,7 +294,9 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         self.wall_s = done.outcome.wall_s
         results = summarise(self.graph, done, self.calls, owners)
         if self.spec.workload == FLOWS and not self.spec.is_live:
-            results.slowdown = slowdowns(results.messages, self._alone_ps(results.messages))
+            ideal_ps = self._alone_ps(results.messages)
+            results.slowdown = slowdowns(results.messages, ideal_ps)
+            results.slowdown_of_all = slowdown_of_all(results.messages, ideal_ps)
         if self.spec.net == FLOW:
             return self._with_error(results)
         return results

@@ -93,7 +93,7 @@ class GraphKind(WorkloadKind["WorkloadSpec"]):
         from ringleaf.experiments.workloads.graph.swept import VALUES
 
         about = {WORKLOAD: read_given(folder)[WORKLOAD]}
-        return [about | {name: summary[name] for name in VALUES}]
+        return [about | {name: summary.get(name) for name in VALUES}]
 
     def swept_columns(self, lines: Sequence[Mapping[str, Any]]) -> Sequence[Column]:
         """Return the columns of a sweep's page."""

@@ -87,6 +87,7 @@ class WorkResults:
     circuit_bytes: int = 0  # line time of circuits
     packet_bytes: int = 0  # line time of other links between switches
     slowdown: list[Bin] = field(default_factory=list)  # of flows, by size
+    slowdown_of_all: Bin | None = None  # of flows of all sizes together
     within_percent: float | None = None  # of flows: what the iteration may be wrong by, if known
     outside: str = ""  # of flows: why that is not known
     times: list[list[NodeTimes]] = field(default_factory=list)  # by rank and node; not in files
@@ -111,6 +112,9 @@ class WorkResults:
 PERCENTILE_NAMES = ("p50_ps", "p99_ps", "p999_ps")
 """Names of the messages' `PERCENTILES` in files."""
 
+SLOWDOWN_NAMES = ("slowdown_p50", "slowdown_p95", "slowdown_p99")
+"""Names of the percentiles of all flows' slowdowns in files."""
+
 _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",
             "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels", "virtual_ps",
             "late_ps", "most_late_ps", "pauses", "trims", "lost", "corrupted", "repaths",
@@ -121,6 +125,13 @@ def percentiles_of(messages: Messages) -> dict[str, Any]:
     """Return the figures of all messages by their names in files; None: there are no messages."""
     percentiles: list[Any] = [*messages.percentiles_ps()] or [None] * len(PERCENTILES)
     return dict(zip(PERCENTILE_NAMES, percentiles, strict=True)) | {"fairness": messages.fairness()}
+
+
+def slowdown_figures(bin_of_all: Bin | None) -> dict[str, Any]:
+    """Return the percentiles of all flows' slowdowns by their names in files; None: not known."""
+    names = ("p50", "p95", "p99")
+    values = [getattr(bin_of_all, name, None) for name in names]
+    return dict(zip(SLOWDOWN_NAMES, values, strict=True))
 
 
 TABLE = (
@@ -278,6 +289,7 @@ class GraphResults(Results):
             "idle_share": done.share("idle_ps"),
             "bubble": done.bubble,
             **percentiles_of(done.messages),
+            **slowdown_figures(done.slowdown_of_all),
             "slowdown": [asdict(each) for each in done.slowdown],
             "config": dict(self.config),
         }

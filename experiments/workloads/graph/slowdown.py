@@ -75,14 +75,28 @@ def alone_ps(
 
 def slowdowns(messages: Messages, ideal_ps: Table) -> list[Bin]:
     """Return the slowdowns of messages by size, in order."""
-    sizes, factors = messages.sizes_bytes, messages.times_ps / np.maximum(ideal_ps, 1)
-    return list(_bins(sizes, factors)) if len(sizes) else []
+    sizes = messages.sizes_bytes
+    return list(_bins(sizes, _factors(messages, ideal_ps))) if len(sizes) else []
+
+
+def slowdown_of_all(messages: Messages, ideal_ps: Table) -> Bin | None:
+    """Return the slowdowns of messages of all sizes together; None: there are no messages."""
+    if not len(messages.table):
+        return None
+    return _bin(int(messages.sizes_bytes.max()), _factors(messages, ideal_ps))
+
+
+def _factors(messages: Messages, ideal_ps: Table) -> np.ndarray:
+    return messages.times_ps / np.maximum(ideal_ps, 1)
 
 
 def _bins(sizes: Table, factors: np.ndarray) -> Iterator[Bin]:
     edges = bin_edges(sizes)
     of = np.searchsorted(edges, sizes)
     for place, most in enumerate(edges.tolist()):
-        chosen = factors[of == place]
-        percentiles = np.percentile(chosen, PERCENTILES, method="inverted_cdf").tolist()
-        yield Bin(most, len(chosen), *percentiles)
+        yield _bin(most, factors[of == place])
+
+
+def _bin(most_bytes: int, factors: np.ndarray) -> Bin:
+    percentiles = np.percentile(factors, PERCENTILES, method="inverted_cdf").tolist()
+    return Bin(most_bytes, len(factors), *percentiles)

@@ -11,7 +11,7 @@ from ringleaf.experiments.figures.style import mark_logarithmic, subplots
 from ringleaf.experiments.records import circuit_counts
 from ringleaf.experiments.records.columns import Column, as_ms, fixed
 from ringleaf.experiments.workloads.graph.figures import SPENT
-from ringleaf.experiments.workloads.graph.results import PERCENTILE_NAMES
+from ringleaf.experiments.workloads.graph.results import PERCENTILE_NAMES, SLOWDOWN_NAMES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +21,7 @@ Line = Mapping[str, object]
 VALUES = (
     *("iteration_ps", "compute_share", "exposed_share", "idle_share", "bubble"),
     *PERCENTILE_NAMES,
+    *SLOWDOWN_NAMES,
     *("fairness", "peak_queue_bytes", "wrong", "retransmissions", "drops", "packet_hops"),
     *("pauses", "trims", "lost", "corrupted", "repaths", *circuit_counts.NAMES),
 )
@@ -55,6 +56,8 @@ TRAFFIC = (
         Column(name, title, "us", show=_as_us)
         for name, title in zip(PERCENTILE_NAMES, ("p50", "p99", "p99.9"), strict=True)
     ),
+    Column("slowdown_p50", "slowdown p50", show=fixed(2)),
+    Column("slowdown_p99", "slowdown p99", show=fixed(2)),
     Column("fairness", "Jain", show=fixed(3)),
     Column("peak_queue_bytes", "queue", "KiB", show=lambda peak: f"{peak / 1024:.1f}"),
     *_COUNTS,

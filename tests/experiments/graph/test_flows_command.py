@@ -88,8 +88,11 @@ def test_a_sweep_has_percentiles_of_each_run(tmp_path: Path) -> None:
     for row in rows:
         assert 0 < int(row["p50_ps"]) <= int(row["p99_ps"]) <= int(row["p999_ps"])
         assert 0 < float(row["fairness"]) <= 1
+        assert 1 <= float(row["slowdown_p50"]) <= float(row["slowdown_p99"])
         assert row["wrong"] == "0"
-    assert "p99.9 (µs)" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "p99.9 (µs)" in page
+    assert "slowdown p99" in page
 
 
 @pytest.mark.parametrize(

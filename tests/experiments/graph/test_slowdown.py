@@ -14,8 +14,8 @@ from ringleaf.experiments.workloads.graph.about import results
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import resolve_workload
 from ringleaf.experiments.workloads.graph.messages import Messages, bin_edges
-from ringleaf.experiments.workloads.graph.results import WorkResults
-from ringleaf.experiments.workloads.graph.slowdown import Bin, slowdowns
+from ringleaf.experiments.workloads.graph.results import WorkResults, slowdown_figures
+from ringleaf.experiments.workloads.graph.slowdown import Bin, slowdown_of_all, slowdowns
 
 LEAVES = "leafspine,leaves=2,spines=2,hosts=4"
 
@@ -84,6 +84,21 @@ def test_percentiles_are_those_of_each_size() -> None:
 
     assert found == [Bin(4, 1, 1.5, 1.5, 1.5), Bin(8, 20, 10.0, 19.0, 20.0)]
     assert slowdowns(Messages(np.zeros((0, 5), np.int64)), np.zeros(0, np.int64)) == []
+
+
+def test_a_sweep_has_percentiles_of_flows_of_all_sizes() -> None:
+    """Of 20 flows of two sizes, 10 take up to 10 times as long as alone, and 19 up to 19 times."""
+    rows = [(8 if factor > 7 else 4, 10 * factor) for factor in range(1, 21)]
+    found = slowdown_of_all(messages(*rows), np.full(20, 10))
+
+    assert found == Bin(8, 20, 10.0, 19.0, 20.0)
+    assert slowdown_figures(found) == {
+        "slowdown_p50": 10.0,
+        "slowdown_p95": 19.0,
+        "slowdown_p99": 20.0,
+    }
+    nothing = slowdown_of_all(Messages(np.zeros((0, 5), np.int64)), np.zeros(0, np.int64))
+    assert set(slowdown_figures(nothing).values()) == {None}
 
 
 def test_many_sizes_are_in_ten_bins_of_as_many_flows() -> None:
