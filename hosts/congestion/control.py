@@ -153,12 +153,11 @@ def make_control(
     times_at = store.allocate("words", times) if controller.timed else 0
     told_at = store.allocate("bytes", 2 * TELEMETRY_BYTES) if controller.program else 0
     block = store.arena.words[at : at + CONTROL_WORDS]
-    block[WINDOW] = block[MOST_WINDOW] = window
+    block[MOST_WINDOW] = window
     block[LINE_BPS], block[RTT_PS] = line_bps, rtt_ps
     block[GAIN] = ONE_GAIN
     block[TRIMS], block[COUNTS_CUTS] = trims, controller.counts_cuts
     block[PACKET_BYTES], block[HOPS] = packet_bytes, hops
-    block[TIMER_AT_PS], block[PRIORITY] = FOREVER_PS, UNSET
     block[TIMES_AT], block[TIMES_MASK] = times_at, times - 1
     block[TOLD_AT], block[HEARD_AT] = told_at, told_at + TELEMETRY_BYTES
     block[CNP_GAP_PS] = controller.cnp_gap_ps and max(controller.cnp_gap_ps, rtt_ps)
@@ -170,5 +169,14 @@ def make_control(
         controller.on_post,
     )
     block[HANDLERS : HANDLERS + len(events)] = [address_of(event) for event in events]
-    controller.begin(block)
+    begin_anew(block, controller)
     return at
+
+
+def begin_anew(block: Words, controller: Controller) -> None:
+    """Let a controller decide as on a new connection; what a peer has counted stays."""
+    block[OWN:] = 0
+    block[WINDOW], block[RATE_BPS] = block[MOST_WINDOW], 0
+    block[TIMER_AT_PS], block[PRIORITY] = FOREVER_PS, UNSET
+    block[CNP_FROM_PS] = 0
+    controller.begin(block)

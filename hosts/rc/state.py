@@ -23,7 +23,14 @@ from ringleaf.core.units import FOREVER_PS
 from ringleaf.core.views import window
 from ringleaf.errors import ProtocolError
 from ringleaf.hosts.agent import AGENT_WORDS, HOST, UDP_PORT_LOW, make_agent
-from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN, Controller, make_control
+from ringleaf.hosts.congestion.control import (
+    CONTROL_WORDS,
+    GAIN,
+    ONE_GAIN,
+    Controller,
+    begin_anew,
+    make_control,
+)
 from ringleaf.hosts.congestion.control import WINDOW as CONTROL_WINDOW
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS
@@ -306,6 +313,15 @@ def control_qp(
     words[start + CONTROL_AT] = block
     if block:
         words[start + ALLOWED] = words[block + CONTROL_WINDOW]
+
+
+def renew_qp(arena: Arena, at: int, number: int, controller: Controller) -> None:
+    """Let the congestion control of queue pair `number`, which is idle, begin as on a new one."""
+    state = arena.words[int(arena.words[at + QPS_AT]) + number * QP_WORDS :][:QP_WORDS]
+    if block := int(state[CONTROL_AT]):
+        begin_anew(arena.words[block : block + CONTROL_WORDS], controller)
+        state[ALLOWED] = arena.words[block + CONTROL_WINDOW]
+        state[FREE_AT_PS] = 0
 
 
 def set_gain(arena: Arena, at: int, number: int, gain: float) -> None:

@@ -76,6 +76,7 @@ class Connections:
         self._priority: dict[tuple[int, int, int], tuple[int, bool]] = {}
         """By group, channel and host: its priority, and whether packets carry it."""
         self._gain: dict[tuple[int, int, int], float] = {}  # likewise; 1 where there is none
+        self._renewed: dict[tuple[int, int, int], list[int]] = {}  # likewise, their queue pairs
         self._paced: dict[tuple[int, int, int], list[int]] = {}  # by group, channel and host
         self.agents = [
             self._make_agent(host, options, ring=ring, rtt_ps=rtt_ps)
@@ -196,6 +197,12 @@ class Connections:
                 if (flow.group, flow.channel) == (group, channel):
                     rc.set_gain(self._store.arena, self.agents[host], number, gain)
 
+    def renew(self, group: int, channel: int, node: int) -> None:
+        """Forget what a node's congestion control knows, where an operation must not inherit it."""
+        host = self._nodes[group][node]
+        for number in self._renewed.get((group, channel, host), ()):
+            rc.renew_qp(self._store.arena, self.agents[host], number, self._controller)
+
     def pace(
         self, group: int, channel: int, node: int, streams: Sequence[PeerMessages], rate_bps: int
     ) -> None:
@@ -216,6 +223,7 @@ class Connections:
         streams: Iterable[tuple[int, PeerMessages]],
         *,
         eager: bool = False,
+        renewed: bool = False,
     ) -> None:
         """Make the queue pairs that nodes lack for these streams.
 
@@ -224,6 +232,7 @@ class Connections:
             channel: The channel.
             streams: Nodes, and streams as they see them.
             eager: Whether messages leave without credit, and it is reported when they have left.
+            renewed: Whether each operation begins as on new queue pairs, as flows do.
         """
         new: list[tuple[int, ChannelFlow, int, ChannelFlow]] = []
         for node, stream in streams:
@@ -235,6 +244,10 @@ class Connections:
                     self.add(end, which)
                 new += (host, flow, peer, back), (peer, back, host, flow)
         self.join(new, eager=eager)
+        if renewed:
+            for host, flow, _, _ in new:
+                place = group, channel, host
+                self._renewed.setdefault(place, []).append(self._qps[host][flow])
 
     def join(
         self,

@@ -124,6 +124,7 @@ def make_desks(
             used={key: tuple(each) for key, each in free.items()},
             shares=is_shared,
             eager=are_messages,
+            renewed=score.until_acked and not is_shared,
         )
         desks.append(Desk(kit, free))
     endpoints.memory.make_room(sum(desk.kit.total_bytes for desk in desks))

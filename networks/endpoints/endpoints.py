@@ -214,13 +214,20 @@ class Endpoints:
         return leases
 
     def connect(
-        self, parts: Plans, *, group: int = 0, channel: int = 0, eager: bool = False
+        self,
+        parts: Plans,
+        *,
+        group: int = 0,
+        channel: int = 0,
+        eager: bool = False,
+        renewed: bool = False,
     ) -> None:
         """Make the queue pairs that these plans need, if there are none yet.
 
-        On eager ones messages leave without credit, and it is reported when they have left.
+        On eager ones messages leave without credit, and it is reported when they have left. Each
+        operation begins as on new ones if they are renewed.
         """
-        self.connections.connect(group, channel, parts.ends, eager=eager)
+        self.connections.connect(group, channel, parts.ends, eager=eager, renewed=renewed)
 
     def staging(self, parts: Plans, dtype: ElementType) -> Staging:
         """Return the buffers that executors of these plans need."""

@@ -146,6 +146,7 @@ class Execution:
             executor = first + node * x.EXECUTOR_WORDS
             if arena.words.item(executor + x.IS_UNDER_WAY):
                 continue  # the director has begun it
+            connections.renew(*place, node)
             connections.prioritise(*place, node, operation.priority, marks=operation.marks)
             connections.encourage(*place, node, operation.gain)
             paced = executors.plans.streams_of(node, SEND) if operation.rate_bps else []
@@ -159,6 +160,7 @@ class Execution:
         executors = operation.executors
         self._active |= dict.fromkeys(executors.blocks, operation)
         driver = self.drivers[executors.region(node)]
+        self._endpoints.connections.renew(operation.group, operation.channel, node)
         d.drive(self._store.arena, driver, executors.executor(node), now_ps)
 
     def _forget(self, operation: CollectiveOperation) -> None:

@@ -49,6 +49,7 @@ class Kit(Generic[Key]):
         kept: The number of pieces that have memory at a time; None: as many as run.
         shares: Whether all channels share the queue pairs of the first one.
         eager: Whether messages leave without credit.
+        renewed: Whether each begins as on new queue pairs.
         used: The channels of each collective; None: all.
 
     Raises:
@@ -67,6 +68,7 @@ class Kit(Generic[Key]):
         kept: int | None = None,
         shares: bool = False,
         eager: bool = False,
+        renewed: bool = False,
         used: Mapping[Key, Sequence[int]] | None = None,
     ) -> None:
         self._endpoints, self._group = endpoints, group
@@ -79,7 +81,9 @@ class Kit(Generic[Key]):
         for course in courses.values():
             endpoints.check_group(course.schedule, group=group)
             for channel in range(1 if self._shares else channels):
-                endpoints.connect(course.plans, group=group, channel=channel, eager=eager)
+                endpoints.connect(
+                    course.plans, group=group, channel=channel, eager=eager, renewed=renewed
+                )
             need = endpoints.staging(course.plans, dtype)
             for node, size in enumerate(need.nodes.tolist()):
                 self._staging_bytes[node] = max(self._staging_bytes[node], size)

@@ -12,15 +12,21 @@ from ringleaf.core.marking import Marking
 from ringleaf.core.units import FOREVER_PS, PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.control import (
+    CONTROL_WORDS,
     GAIN,
     IN_FLIGHT,
     MARKED,
+    MARKS,
     ONE_GAIN,
+    OWN,
     PACKET_BYTES,
+    PRIORITY,
     RATE_BPS,
+    SEEN_MARKS,
     TIMER_AT_PS,
     WINDOW,
     Controller,
+    begin_anew,
     make_control,
 )
 from ringleaf.hosts.congestion.registry import CONTROLLERS, find_controller
@@ -53,6 +59,25 @@ def test_window_and_rate_stay_within_what_the_line_carries(
         sender.happen(*event)
         assert 1 <= sender.word(WINDOW) <= MOST
         assert 0 <= sender.word(RATE_BPS) <= LINE_BPS
+
+
+@pytest.mark.parametrize("controller", CLOSED, ids=lambda each: each.name)
+def test_a_flow_on_a_queue_pair_that_another_has_had_begins_as_on_a_new_one(
+    controller: Controller,
+) -> None:
+    store = Store()
+    at = make_control(store, controller, window=MOST, line_bps=LINE_BPS, rtt_ps=RTT_PS)
+    block = store.arena.words[at : at + CONTROL_WORDS]
+    new = block.tolist()
+    decided, own = slice(WINDOW, PRIORITY + 1), slice(OWN, CONTROL_WORDS)
+    block[decided] = block[own] = 3
+    block[SEEN_MARKS] = block[MARKS] = 5  # which the peer has counted, too
+
+    begin_anew(block, controller)
+
+    assert block[decided].tolist() == new[decided]
+    assert block[own].tolist() == new[own]
+    assert block[[SEEN_MARKS, MARKS]].tolist() == [5, 5]
 
 
 @pytest.mark.parametrize("controller", CLOSED, ids=lambda each: each.name)

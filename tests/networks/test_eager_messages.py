@@ -267,6 +267,28 @@ def test_a_flow_waits_for_nothing_though_another_has_had_its_queue_pair() -> Non
     assert ends(replay, 0) == [acked_ps, begin_ps, begin_ps + acked_ps]
 
 
+@pytest.mark.parametrize("cc", ["dctcp", "swift"])
+def test_a_flow_inherits_no_window_of_the_one_that_had_its_queue_pair(cc: str) -> None:
+    """The first shares its last link with another, so windows shrink; the third is alone.
+
+    Its packets keep its own line busy; the last one goes over the second line, and is acknowledged.
+    """
+    packets, begin_ps = 200, 1000 * PS_PER_US
+    size = packets * 4096
+    flows = graph(
+        [send(0, 2, size), compute(1, begin_ps), send(2, 2, size, 1)],
+        [send(0, 2, size)],
+        [receive(0, 0, size), receive(1, 1, size), receive(2, 0, size)],
+    )
+    replay = play(flows, queue_pairs=16, until_acked=True, has_data=False, cc=cc)
+
+    sent_ps = (packets + 1) * line_ps(4096) + 2 * PS_PER_US
+    alone_ps = sent_ps + 2 * (ACK_PS + PS_PER_US)
+    first_ps, third_ps, second_ps = replay.over_ps  # by rank
+    assert max(first_ps, second_ps) < begin_ps
+    assert third_ps - begin_ps == alone_ps
+
+
 @st.composite
 def legal_graphs(draw: st.DrawFn) -> Graph:
     """Graphs whose nodes can run in the order in which they are drawn, if messages are eager."""
