@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,6 +37,14 @@ class Drop:
 
 Forbidden = Counter[tuple[str, str]]
 """Packets that switches dropped as their programs forbid them: by switch, and by what."""
+
+
+def forbidden_by(reasons: Mapping[str, Mapping[str, int]]) -> Forbidden:
+    """Return the counts of packets that switches have dropped, each by reason."""
+    return Counter(
+        {(name, label): n for name, counts in reasons.items() for label, n in counts.items()}
+    )
+
 
 _NAMED = 4  # switches and reasons that a line names
 
@@ -215,5 +223,5 @@ class RunResult:
     drop_counts: list[Drop] = field(default_factory=list)  # `drops` by queue and source
     circuits: CircuitUse | None = None  # if a controller sets circuits up
     rebuilt: tuple[TreeRebuilt, ...] = ()  # trees of aggregation, if some were
-    forbidden: Forbidden = field(default_factory=Counter)  # live: not known
+    forbidden: Forbidden = field(default_factory=Counter)  # live BMv2s: not known
     gave_up: bool = False  # whether it ended at a time that was set, before ranks had results

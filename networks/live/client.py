@@ -185,6 +185,11 @@ class Daemon:
         counters: dict[str, list[dict[str, int]]] = self._commands.ask("counters")
         return counters
 
+    def forbidden(self) -> dict[str, dict[str, int]]:
+        """Return the packets that programs have forbidden so far, per switch and by reason."""
+        forbidden: dict[str, dict[str, int]] = self._commands.ask("forbidden")
+        return forbidden
+
     @property
     def address(self) -> str:
         """The address where P4Runtime listens."""

@@ -6,8 +6,8 @@ Unix socket that only its own user can connect to: {"add": {"name", "device", "l
 {"remove": {"name"}}, {"disturb": {"start_ns", "changes": [[name, port, change], ...]}},
 {"hold": {"ports": [[name, port], ...]}}, {"release": {"rates": [[name, port, bit/s], ...]}},
 {"queued": {"ports"}}, {"settle": {}}, {"record": {"folder"}}, {"save": {}}, {"counters": {}},
-{"status": {}}, {"stop": {}}. Each is answered by one line: {"result": ...} or {"error": text}. When
-the socket answers, the daemon is ready.
+{"forbidden": {}}, {"status": {}}, {"stop": {}}. Each is answered by one line: {"result": ...} or
+{"error": text}. When the socket answers, the daemon is ready.
 """
 
 from __future__ import annotations
@@ -99,6 +99,10 @@ class Commands:
     def counters(self) -> dict[str, list[dict[str, int]]]:
         """Return each switch's counters, a mapping per port, by the switch's name."""
         return self._fleet.counters()
+
+    def forbidden(self) -> dict[str, dict[str, int]]:
+        """Return each switch's packets that its program has forbidden, by reason."""
+        return self._fleet.forbidden()
 
     def status(self) -> dict[str, Any]:
         """Return P4Runtime's address, the process, its processor time, and the devices."""

@@ -299,6 +299,12 @@ class Fleet:
                 counters[name] = rows
             return counters
 
+    def forbidden(self) -> dict[str, dict[str, int]]:
+        """Return the packets that switches dropped as their programs forbid them, by reason."""
+        with self.turns:
+            running = {name: member.node.switch for name, member in self._members.items()}
+            return {name: each.forbidden() for name, each in running.items() if each is not None}
+
     def _member(self, name: str) -> _Member:
         if name not in self._members:
             known = ", ".join(self._members) or "none"

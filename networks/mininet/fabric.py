@@ -29,6 +29,7 @@ from ringleaf.networks.mininet.shaping import netem_options
 from ringleaf.networks.mininet.state import INTERFACES, clean_stale
 from ringleaf.networks.mininet.switches import Bmv2Switch, EmbeddedSwitch, P4Switch
 from ringleaf.networks.mininet.topo import GraphTopo, Programs
+from ringleaf.networks.outcome import Forbidden, forbidden_by
 from ringleaf.networks.traces.writer import check_folder
 from ringleaf.topologies.graph import directions, link, neighbors, switches
 
@@ -251,6 +252,10 @@ class MininetFabric:
                 rows.append({**more, **_kernel_counters(line.interface), "dropped": dropped})
             counters[switch.name] = rows
         return counters
+
+    def forbidden(self) -> Forbidden:
+        """Return the packets so far that embedded switches' programs have forbidden."""
+        return forbidden_by(self._runtime.forbidden())
 
     def cpu_s(self) -> float:
         """Return the processor time in seconds that the switches' processes have used so far."""

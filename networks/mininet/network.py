@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import networkx as nx
 import numpy as np
@@ -51,7 +51,7 @@ from ringleaf.networks.mininet.recording import Folders
 from ringleaf.networks.mininet.rerouting import Rerouting, route_changes, with_trees
 from ringleaf.networks.mininet.topo import Programs
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.networks.outcome import Drop, ProcessorSeconds, RunResult
+from ringleaf.networks.outcome import Drop, Forbidden, ProcessorSeconds, RunResult, tell_forbidden
 from ringleaf.networks.virtual.fabric import places
 from ringleaf.switches.p4runtime.table_rows import entities_of
 from ringleaf.topologies.detours import is_adaptive
@@ -66,6 +66,13 @@ ECN_FIELDS = ("IP.tos", "IP.chksum")  # the fields that a switch changes to mark
 NONE: Mapping[int, Rebuilder] = {}
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
 T = TypeVar("T")
+
+
+class _Counted(NamedTuple):
+    """All that switches have counted so far."""
+
+    counters: Counters
+    forbidden: Forbidden
 
 
 class LiveTestbed:
@@ -228,7 +235,7 @@ class MininetNetwork(GivesTensors):
             ConfigError: If schedule, tensors and network don't fit one another.
             BackendError: If a host or a switch ends, or there is no progress any more.
         """
-        before, wall_s = self._fabric.counters(), time.monotonic()
+        before, wall_s = self._count(), time.monotonic()
         with self._disturbed(self._hosts.endpoints.rebuilders, schedule, as_arrays(tensors)):
             outcome = self._hosts.run(
                 schedule,
@@ -281,20 +288,25 @@ class MininetNetwork(GivesTensors):
     def _act(self, act: Callable[[LedCrew, Stopwatch], Played]) -> tuple[Played, RunResult]:
         """Have a crew act; return how it played, and the network's result."""
         fabric = self._fabric
-        before, wall_s = fabric.counters(), time.monotonic()
+        before, wall_s = self._count(), time.monotonic()
         stopwatch = Stopwatch(fabric.cpu_s)
         with self._disturbed(self._hosts.endpoints.rebuilders):
             played = act(self._hosts.led_crew(self._around()), stopwatch)
         outcome = LiveOutcome([played.end_ps], played.counters, stopwatch, played.rebuilt)
         return played, self._result(outcome, before, time.monotonic() - wall_s)
 
-    def _result(self, outcome: LiveOutcome, before: Counters, wall_s: float) -> RunResult:
-        moved = difference(self._fabric.counters(), before)
+    def _count(self) -> _Counted:
+        return _Counted(self._fabric.counters(), self._fabric.forbidden())
+
+    def _result(self, outcome: LiveOutcome, before: _Counted, wall_s: float) -> RunResult:
+        now = self._count()
+        moved = difference(now.counters, before.counters)
         usage = outcome.stopwatch.usage(
             hosts_s=sum(counted["cpu_s"] for counted in outcome.counters),
             is_one_thread=self._fabric.settings.switch == "embedded",
         )
         result = summarise(self.graph, outcome, moved, wall_s=wall_s, usage=usage)
+        result = replace(result, forbidden=now.forbidden - before.forbidden)
         if self._circuits is None:
             return result
         return replace(result, circuits=self._circuits.use(result.link_bytes, result.time_ps))
@@ -315,12 +327,17 @@ class MininetNetwork(GivesTensors):
             [self._place(host) for host in hosts(self.graph)],
             fabric.watched() | (process.watched if process else {}),
             fabric.check,
-            fabric.cut_links,
+            self._explain,
             self._stall_s,
             fabric.door(),
             self._begin,
             self._rerouting if self._has_trees else None,
         )
+
+    def _explain(self) -> list[str]:
+        """Return possible reasons why nothing gets through."""
+        forbidden = tell_forbidden(self._fabric.forbidden())
+        return [*self._fabric.cut_links(), *filter(None, [forbidden])]
 
     def _begin(self, start_ns: int) -> None:
         """Have switches' lines change in a run that starts then; hosts see to their own."""

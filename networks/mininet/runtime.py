@@ -163,6 +163,10 @@ class Runtime:
         """Return the counters per embedded switch and port."""
         return {} if self._daemon is None else self._daemon.counters()
 
+    def forbidden(self) -> dict[str, dict[str, int]]:
+        """Return the packets that programs have forbidden, per embedded switch and by reason."""
+        return {} if self._daemon is None else self._daemon.forbidden()
+
     def stop_switches(self) -> None:
         """End all switches."""
         if self._daemon is not None:

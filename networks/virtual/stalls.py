@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -14,7 +13,7 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.joining import pause_stretch
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.networks.outcome import Forbidden, tell_forbidden
+from ringleaf.networks.outcome import Forbidden, forbidden_by, tell_forbidden
 from ringleaf.networks.virtual.circling import Circling
 from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
 from ringleaf.switches.switch import Switch
@@ -92,10 +91,4 @@ class Stalls:
 
     def forbidden(self) -> Forbidden:
         """Return the packets so far that switches dropped as their programs forbid them."""
-        return Counter(
-            {
-                (name, label): count
-                for name, switch in self._switches.items()
-                for label, count in switch.forbidden().items()
-            }
-        )
+        return forbidden_by({name: each.forbidden() for name, each in self._switches.items()})

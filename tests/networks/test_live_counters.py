@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ringleaf.networks.live.hosts import LiveOutcome
 from ringleaf.networks.live.processor import Stopwatch
-from ringleaf.networks.mininet.network import difference, summarise
-from ringleaf.networks.outcome import ProcessorSeconds
+from ringleaf.networks.mininet.network import MininetNetwork, difference, summarise
+from ringleaf.networks.outcome import ProcessorSeconds, forbidden_by
 from ringleaf.topologies.registry import build
 
 USAGE = ProcessorSeconds(1.0, 2, 0.0, 0.0, 0.0, 0.0, is_one_thread=True)
@@ -42,3 +44,27 @@ def test_a_second_runs_fullest_queue_is_its_own() -> None:
     before = {"s0": [{"tx_packets": 4, "peak_queue_bytes": 900}]}
     after = {"s0": [{"tx_packets": 9, "peak_queue_bytes": 700}]}
     assert difference(after, before) == {"s0": [{"tx_packets": 5, "peak_queue_bytes": 700}]}
+
+
+def test_a_run_tells_what_programs_forbade_in_it_and_not_before() -> None:
+    """A switch that has restarted in the run begins to count again, s1 here."""
+    counts = [
+        {"s0": {"assert": 4}, "s1": {"assert": 9}},
+        {"s0": {"assert": 6, "assume": 1}, "s1": {"assert": 2}},
+    ]
+    port = dict.fromkeys(("tx_packets", "tx_bytes", "rx_packets", "dropped"), 0)
+    settings = SimpleNamespace(switch="embedded")
+    fabric: Any = SimpleNamespace(
+        counters=lambda: {"s0": [port, port]},
+        forbidden=lambda: forbidden_by(counts.pop(0)),
+        settings=settings,
+    )
+    network = object.__new__(MininetNetwork)
+    network.graph = build("leafspine,leaves=1,spines=0,hosts=2")
+    network._fabric, network._circuits = fabric, None
+    counted = defaultdict[str, int](int)
+    outcome = LiveOutcome([1, 1], [counted, counted], Stopwatch(lambda: 0.0))
+
+    result = network._result(outcome, network._count(), 1.0)
+
+    assert result.forbidden == {("s0", "assert"): 2, ("s0", "assume"): 1}
