@@ -17,6 +17,7 @@ from test_work_director import Ledger, Unchecked, compute, graph, receive, sched
 from ringleaf.core import compiled
 from ringleaf.core.tensors import INT32
 from ringleaf.core.units import PS_PER_US
+from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.hosts.workload.graph import Graph, NodeKind, WorkNode
 from ringleaf.hosts.workload.meetings import match
 from ringleaf.hosts.workload.replay import WorkReplay
@@ -267,26 +268,27 @@ def test_a_flow_waits_for_nothing_though_another_has_had_its_queue_pair() -> Non
     assert ends(replay, 0) == [acked_ps, begin_ps, begin_ps + acked_ps]
 
 
-@pytest.mark.parametrize("cc", ["dctcp", "swift"])
+@pytest.mark.parametrize("cc", ["dctcp", "dcqcn"])
 def test_a_flow_inherits_no_window_of_the_one_that_had_its_queue_pair(cc: str) -> None:
-    """The first shares its last link with another, so windows shrink; the third is alone.
+    """The first shares its last link with four others, so it is slowed down; the last is alone.
 
     Its packets keep its own line busy; the last one goes over the second line, and is acknowledged.
     """
     packets, begin_ps = 200, 1000 * PS_PER_US
     size = packets * 4096
     flows = graph(
-        [send(0, 2, size), compute(1, begin_ps), send(2, 2, size, 1)],
-        [send(0, 2, size)],
-        [receive(0, 0, size), receive(1, 1, size), receive(2, 0, size)],
+        [send(0, 5, size), compute(1, begin_ps), send(2, 5, size, 1)],
+        *[[send(0, 5, size)] for _ in range(4)],
+        [*(receive(rank, rank, size) for rank in range(5)), receive(5, 0, size)],
     )
-    replay = play(flows, queue_pairs=16, until_acked=True, has_data=False, cc=cc)
+    marking = find_controller(cc).marking
+    replay = play(flows, queue_pairs=16, until_acked=True, has_data=False, cc=cc, ecn=marking)
 
     sent_ps = (packets + 1) * line_ps(4096) + 2 * PS_PER_US
     alone_ps = sent_ps + 2 * (ACK_PS + PS_PER_US)
-    first_ps, third_ps, second_ps = replay.over_ps  # by rank
-    assert max(first_ps, second_ps) < begin_ps
-    assert third_ps - begin_ps == alone_ps
+    first_ps, last_ps, *others_ps = replay.over_ps  # by rank
+    assert max(first_ps, *others_ps) < begin_ps
+    assert last_ps - begin_ps == alone_ps
 
 
 @st.composite
