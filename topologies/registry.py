@@ -245,6 +245,25 @@ def count(text: str, *, hosts: int | None = None) -> Counts:
     return counts
 
 
+def full_name(text: str, rate_bps: float, delay_ps: int, *, hosts: int | None = None) -> str:
+    """Return the text of a topology with all that it leaves open; arguments are those of `build`.
+
+    Raises:
+        ConfigError: If `text` is not understood.
+        TopologyError: If there is no such instance.
+    """
+    spec = parse(text)
+    links = _links(spec.links, int(rate_bps), delay_ps)
+    full = spec.family if is_file(spec.family) else _name(spec, _sizes(text, spec, hosts))
+    reading = [f"{key}={value}" for key, value in spec.reading.items()]
+    own = [
+        f"{name}={exact_rate(each.rate_bps)}/{exact_time(each.delay_ps)}"
+        for name, each in links.items()
+        if each is not None
+    ]
+    return ",".join([full, *reading, *own])
+
+
 def _sizes(text: str, spec: ParsedName, hosts: int | None) -> dict[str, int]:
     family = find_family(spec)
     if spec.inside is not None and family is _joins_machines(spec):

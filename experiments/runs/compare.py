@@ -18,12 +18,15 @@ from typing import Any
 from ringleaf.core.files import separator
 from ringleaf.core.inputs import decode
 from ringleaf.core.units import PS_PER_US, format_count
-from ringleaf.errors import ConfigError
+from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.records.config import done_places, read_json
 from ringleaf.experiments.records.folder import CONFIG, PLAN, ROWS, SWEPT_ROWS
 from ringleaf.experiments.runs.kind import Measure
 from ringleaf.experiments.runs.registry import WORKLOADS
+from ringleaf.experiments.runs.request import kind_named
+from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.spec.renamed import RENAMED
+from ringleaf.topologies.registry import full_name
 
 FILES = (SWEPT_ROWS, ROWS)
 
@@ -164,16 +167,45 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _options(config: Mapping[str, Any]) -> dict[str, str]:
-    options = config.get("options", config.get("given", {}))
-    return {name: str(value) for name, value in options.items()}
+    """Return the options on which a run's results depend, resolved if its configuration has them.
+
+    Those of collectives are apart there; of other kinds they are among what else is known.
+    """
+    options = config.get("options") or _resolved(config) or config.get("given", {})
+    return {name: str(value) for name, value in options.items() if name not in ASIDE}
+
+
+def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        names = kind_named(config.get("kind", "")).spec.model_fields
+    except ConfigError:
+        return {}  # of another version, or a package that is not installed
+    return {name: config[name] for name in names if name in config}
 
 
 def changed_options(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each option in which two runs differ."""
     for name in dict.fromkeys([*before, *after]):
         was, now = (options.get(name, "not given") for options in (before, after))
-        if was != now:
+        if was != now and not (name == "topo" and _network(before) == _network(after)):
             yield f"option {name} differs: {was} before, {now} after"
+
+
+def _network(options: Mapping[str, str]) -> str:
+    """Return the topology's name with all sizes and links, or as it is where these are not known.
+
+    `leafspine` is `leafspine,hosts=4`; but a file, or a family that there was once, may be gone.
+    """
+    text = options["topo"]
+    try:
+        links = float(options["rate_bps"]), int(options["delay_ps"])
+        return full_name(text, *links, hosts=_whole(options.get("hosts")))
+    except (RingleafError, LookupError, ValueError):
+        return text
+
+
+def _whole(text: str | None) -> int | None:
+    return None if text in (None, str(None)) else int(text)
 
 
 def compare(before: MeasuredRows, after: MeasuredRows, threshold: float) -> list[Difference]:

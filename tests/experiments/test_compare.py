@@ -176,6 +176,31 @@ def test_options_that_differ_are_named(tmp_path: Path) -> None:
     assert options_of(tmp_path) == {}
 
 
+def test_an_option_that_says_the_same_in_other_words_is_no_difference(tmp_path: Path) -> None:
+    """leafspine has 4 leaves, 4 spines and 4 hosts per leaf; looks change no results."""
+    links = {"rate_bps": 100000000000, "delay_ps": 1000000}
+    config(tmp_path / "a", topo="leafspine", hosts=None, wide=True, **links)
+    same = "leafspine,hosts=4,leaves=4,spines=4,rate=100G,delay=1us"
+    config(tmp_path / "b", topo=same, hosts=None, threads=2, **links)
+    config(tmp_path / "c", topo="leafspine,hosts=5", **links)
+    config(tmp_path / "d", topo="leafspine,delay=2us", **links)
+    first, second, *others = (options_of(tmp_path / name) for name in "abcd")
+
+    assert list(changed_options(first, second)) == []
+    for other in others:
+        line = f"option topo differs: leafspine before, {other['topo']} after"
+        assert line in changed_options(first, other)
+
+
+def test_options_of_other_kinds_are_compared_as_they_were_understood(tmp_path: Path) -> None:
+    for name, given in (("a", {}), ("b", {"cc": "fixed", "wide": "yes"})):
+        (tmp_path / name).mkdir()
+        known = {"kind": "workload", "cc": "fixed", "seed": 1, "packet_hops": 9, "given": given}
+        (tmp_path / name / "config.json").write_text(json.dumps({"schema_version": 2, **known}))
+
+    assert options_of(tmp_path / "a") == options_of(tmp_path / "b") == {"cc": "fixed", "seed": "1"}
+
+
 def test_a_sweep_has_the_options_that_its_runs_share(tmp_path: Path) -> None:
     plan = {"schema_version": 2, "options": ["loss"], "runs": ["loss=0", "loss=1%"]}
     (tmp_path / "sweep.json").write_text(json.dumps(plan))
