@@ -124,8 +124,8 @@ class CircuitUse:
 
     Attributes:
         changes: Changes of circuits, in order.
-        circuit_bytes: Line time of circuits.
-        packet_bytes: Line time of other links between switches.
+        circuit_bytes: Bytes on circuits, with headers, checksums, preambles and gaps.
+        packet_bytes: Likewise, on other links between switches.
         time_ps: The run's length.
         first: The circuits that were up when it began.
     """

@@ -23,8 +23,8 @@ class Counted(Protocol):
         changes: Changes of circuits.
         dark_ps: The time in which circuits were not up because of them.
         duty: The share of the time that was not dark; None: no controller sets circuits up.
-        circuit_bytes: Line time of circuits.
-        packet_bytes: Line time of other links between switches.
+        circuit_bytes: Bytes on circuits, with headers, checksums, preambles and gaps.
+        packet_bytes: Likewise, on other links between switches.
     """
 
     @property
@@ -65,11 +65,11 @@ class Counted(Protocol):
 
     @property
     def circuit_bytes(self) -> int:
-        """Return the line time of circuits, in bytes."""
+        """Return the bytes on circuits, with what lines add."""
 
     @property
     def packet_bytes(self) -> int:
-        """Return the line time of other links between switches, in bytes."""
+        """Return the bytes on other links between switches, with what lines add."""
 
 
 def tell(where: str, counted: Counted) -> Iterator[str]:

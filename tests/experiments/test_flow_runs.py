@@ -132,7 +132,7 @@ def test_jobs_say_what_their_times_may_be_wrong_by(
 @pytest.mark.parametrize(
     ("options", "within_percent", "line"),
     [
-        ({}, 0.9, "by flows: packets may take up to 0.9 % more or less (docs/flow.md)"),
+        ({}, 0.9, "by flows: like runs took up to 0.9 % more or less by packets (docs/flow.md)"),
         (
             {"workload": "incast"},
             None,

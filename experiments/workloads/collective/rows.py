@@ -54,8 +54,8 @@ class CollectiveRow:
     changes: int = 0  # of circuits
     dark_ps: int = 0  # time in which circuits were not up because of that
     duty: float | None = None  # the share of the rest; None: no controller sets circuits up
-    circuit_bytes: int = 0  # line time of circuits
-    packet_bytes: int = 0  # line time of other links between switches
+    circuit_bytes: int = 0  # bytes on circuits, with what lines add
+    packet_bytes: int = 0  # likewise, on other links between switches
     rebuilt: int = 0  # trees of aggregation that were built again, as switches or links failed
     detect_ps: int | None = None  # from such a fault until the tree was another
     resume_ps: int | None = None  # from then until all workers had a result, the longest

@@ -63,7 +63,7 @@ def explained(options: Mapping[str, Any], collective: Collective) -> Iterator[st
     yield f"algbw = size/time; busbw = algbw x {busbw_formula(collective)}{error}"
     yield "bound: least time of this algorithm here; floor: of any, with the same adders"
     if options["net"] == FLOW:
-        yield "error: what the time may be wrong by, as like runs were (docs/flow.md)"
+        yield "error: the most that like runs were wrong by, which is no bound (docs/flow.md)"
         if options["check_packets"]:
             yield "packets: time by packets; found: error of flows, below 0 if they are faster"
 

@@ -142,7 +142,7 @@ def results(done: WorkResults) -> Iterator[str]:
     )
     if done.within_percent is not None:
         yield (
-            f"by flows: packets may take up to {done.within_percent:.1f} % more or less "
+            f"by flows: like runs took up to {done.within_percent:.1f} % more or less by packets "
             "(docs/flow.md)"
         )
     if done.outside:

@@ -84,8 +84,8 @@ class WorkResults:
     changes: int = 0  # of circuits
     dark_ps: int = 0  # time in which circuits were not up because of that
     duty: float | None = None  # the share of the rest; None: no controller sets circuits up
-    circuit_bytes: int = 0  # line time of circuits
-    packet_bytes: int = 0  # line time of other links between switches
+    circuit_bytes: int = 0  # bytes on circuits, with what lines add
+    packet_bytes: int = 0  # likewise, on other links between switches
     slowdown: list[Bin] = field(default_factory=list)  # of flows, by size
     slowdown_of_all: Bin | None = None  # of flows of all sizes together
     within_percent: float | None = None  # of flows: what the iteration may be wrong by, if known

@@ -89,8 +89,8 @@ class JobRow:
     duty: float | None = (
         None  # of the case: the share of the rest; None: no controller sets circuits up
     )
-    circuit_bytes: int = 0  # of the case: line time of circuits
-    packet_bytes: int = 0  # of the case: line time of other links between switches
+    circuit_bytes: int = 0  # of the case: bytes on circuits, with what lines add
+    packet_bytes: int = 0  # of the case: likewise, on other links between switches
     rebuilt: int = 0  # of the case: trees of aggregation that were built again
     detect_ps: int | None = None  # of the case: from a fault until the tree was another
     resume_ps: int | None = None  # likewise, from then until all workers had a result, the longest
