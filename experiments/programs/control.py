@@ -26,7 +26,7 @@ from ringleaf.core.inputs import read_input
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.programs import commands, runtime_json
 from ringleaf.experiments.programs.folder import files_of_switches
-from ringleaf.experiments.programs.replicas import PortedEntities, check_ports
+from ringleaf.experiments.programs.replicas import PortedEntities, check_ports, on_ports
 from ringleaf.networks.traces.entries import load_schema
 from ringleaf.switches.p4runtime.finsy_entities import UNREADABLE
 from ringleaf.topologies.graph import neighbors
@@ -64,13 +64,14 @@ class _Ported:
         self._ported = ported
 
     def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
-        """Return the entities.
+        """Return the entities, without clones for ports that the switch has not.
 
         Raises:
-            ConfigError: If the file names a port that the switch has not.
+            ConfigError: If groups of the file have a port that the switch has not.
         """
-        check_ports(self._ported.ports, switch, len(neighbors(graph, switch)))
-        return self._ported
+        count = len(neighbors(graph, switch))
+        check_ports(self._ported.ports, switch, count)
+        return on_ports(self._ported, count)
 
 
 class _Python:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ class PortedEntities(list[Any]):
     """The entities of a file, as finsy's objects.
 
     Attributes:
-        ports: Those of groups and sessions, by their places in the file; a switch may have fewer.
+        ports: Those of groups, by their places in the file; a switch may have fewer.
     """
 
     ports: Mapping[str, Sequence[int]] = MappingProxyType({})
@@ -168,11 +169,9 @@ class ReplicaSources:
         return [(port, node.rid) for node in nodes for port in node.ports]
 
     def ports(self) -> dict[str, Sequence[int]]:
-        """Return the ports of groups and sessions, by the places of the lines that name them."""
+        """Return the ports of groups, by the places of the lines that name them."""
         nodes = (self._nodes[node] for members in self._groups.values() for node in members)
-        named = {each.where: each.ports for each in nodes}
-        sessions = self._sessions.values()
-        return named | {each.where: (each.port,) for each in sessions if each.port is not None}
+        return {each.where: each.ports for each in nodes}
 
 
 def check_ports(ports: Mapping[str, Sequence[int]], switch: str, count: int) -> None:
@@ -189,6 +188,22 @@ def check_ports(ports: Mapping[str, Sequence[int]], switch: str, count: int) -> 
     for where, each in ports.items():
         for port in each:
             _check_range(where, f"ports of {switch}", port, 1, count)
+
+
+def on_ports(entities: Sequence[Any], count: int) -> list[Any]:
+    """Return entities without clones for ports from which nothing leads, of so many ports from 1.
+
+    BMv2 takes any port in a session, like that of a controller, which listens in no run.
+    """
+    kept = []
+    for entity in entities:
+        if isinstance(entity, P4CloneSessionEntry) and entity.replicas:
+            replicas = [(port, rid) for port, rid in entity.replicas if 1 <= port <= count]
+            if not replicas:
+                continue
+            entity = replace(entity, replicas=replicas)
+        kept.append(entity)
+    return kept
 
 
 def _once(ports: Sequence[int]) -> Sequence[int]:

@@ -64,7 +64,7 @@ def read(text: str, where: str, schema: P4Schema) -> PortedEntities:
             check_encodes(here, entity, schema)
             _check_new(here, name, entity, schema, places)
             entities.append(entity)
-            if name != LISTS[0]:
+            if name == LISTS[1]:
                 ports[here] = [port for port, _ in entity.replicas]
     entities.ports = ports
     return entities

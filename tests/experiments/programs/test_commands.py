@@ -637,7 +637,7 @@ def test_a_group_made_twice_keeps_its_nodes() -> None:
     assert same(f"{made}mc_mgrp_create 1", CONTROLLER, group)
 
 
-def test_ports_of_groups_and_sessions_have_their_lines() -> None:
+def test_ports_of_groups_have_their_lines() -> None:
     text = """mc_mgrp_create 1
     mc_node_create 0 1 2
     mc_node_create 0 99
@@ -646,7 +646,7 @@ def test_ports_of_groups_and_sessions_have_their_lines() -> None:
     mirroring_add 6 98
     mirroring_delete 6
     mirroring_add_mc 7 1"""
-    assert read(text, "a", CONTROLLER).ports == {"a:2": (1, 2), "a:5": (3,)}
+    assert read(text, "a", CONTROLLER).ports == {"a:2": (1, 2)}
 
 
 def test_an_index_outside_of_an_array() -> None:
