@@ -101,8 +101,9 @@ class Controllers:
         has_id = request.HasField("election_id")
         election_id = U128.decode(request.election_id) if has_id else None
         if not self._elections[role].is_primary(election_id):
+            of = f"role {role!r}" if role else "the default role, as the request names none,"
             raise ConfigError(
-                f"only the primary controller may write, got election id {election_id}",
+                f"only the primary controller of {of} may write, got election id {election_id}",
                 Code.PERMISSION_DENIED,
             )
 
@@ -146,11 +147,17 @@ class Controllers:
         for stream in streams:
             update = p4r.MasterArbitrationUpdate(
                 device_id=self._device,
-                role=p4r.Role(name=role) if role else None,
+                role=encode_role(role) if role else None,
                 election_id=None if election.highest is None else U128.encode(election.highest),
                 status=rpc_status.Status(code=election.code(stream)),
             )
             stream.send(p4r.StreamMessageResponse(arbitration=update))
+
+
+def encode_role(name: str) -> Any:
+    """Return a p4.v1.Role; one that may have been told as a number has it, too."""
+    is_number = name.isdecimal() and 0 < int(name) < 1 << 64 and name == str(int(name))
+    return p4r.Role(name=name, id=int(name) if is_number else 0)
 
 
 def role_name(name: str, number: int) -> str:

@@ -197,7 +197,7 @@ def test_a_write_goes_no_further_once_another_controller_is_primary() -> None:
             group = fy.P4MulticastGroupEntry(number)
             yield p4r.Update(type=INSERT, entity=encode(group))
 
-    with pytest.raises(ConfigError, match="only the primary controller may write, got election id"):
+    with pytest.raises(ConfigError, match="only the primary controller of the default role"):
         for _ in desk.service.writing(write, updates()):
             pass
     assert 500 <= len(desk.device.switch.groups()) < 9_999
@@ -351,6 +351,26 @@ def test_other_roles_take_no_room_of_the_default_role() -> None:
     assert controllers.is_primary(first)
     with pytest.raises(ConfigError, match="role has at most 256 letters, got 257"):
         controllers.arbitrate(Deaf(), bid("r" * 257))
+
+
+def test_a_role_that_is_a_number_is_answered_so_and_must_be_named_in_writes() -> None:
+    """Before 1.4.0 roles were numbers; BMv2 1.15 has no roles, and takes what all may write."""
+    answers: list[Any] = []
+    stream = Deaf()
+    stream.send = answers.append  # type: ignore[method-assign]
+    controllers = Controllers(1)
+    numbered = p4r.MasterArbitrationUpdate(
+        device_id=1, election_id=U128.encode(1), role=p4r.Role(id=3)
+    )
+    controllers.arbitrate(stream, numbered)
+
+    assert (answers[0].arbitration.role.id, answers[0].arbitration.role.name) == (3, "3")
+    controllers.check_primary(p4r.WriteRequest(role_id=3, election_id=U128.encode(1)))
+    with pytest.raises(ConfigError, match="primary controller of the default role, as the request"):
+        controllers.check_primary(p4r.WriteRequest(election_id=U128.encode(1)))
+    controllers.arbitrate(Deaf(), bid("x"))
+    with pytest.raises(ConfigError, match="primary controller of role 'x' may write, got election"):
+        controllers.check_primary(p4r.WriteRequest(role="x", election_id=U128.encode(2)))
 
 
 def test_roles_that_nobody_has_are_forgotten_but_for_the_last() -> None:
