@@ -59,6 +59,12 @@ def adopt_spawned_ranks(rank: int, ranks: int) -> None:
         join: bool = True,
         **_: Any,
     ) -> _Context | None:
+        if getattr(fn, "__module__", "").startswith("torch.distributed.elastic."):
+            _end(
+                rank,
+                "starts ranks by elastic_launch, which waits for all of them: each rank is the "
+                "script itself; call the function itself where RANK is set",
+            )
         if nprocs != ranks:
             text = f"starts {format_count(nprocs, 'rank')} itself, got --ranks {ranks}; "
             _end(rank, f"{text}make both the same")

@@ -71,6 +71,14 @@ def test_ranks_that_are_commands_are_refused_in_a_line(how: str, what: str, tmp_
     assert "Traceback" not in done.stderr
 
 
+def test_elastic_launch_is_refused_in_a_line(tmp_path: Path) -> None:
+    """It would wait for results of all ranks, of which each process has one."""
+    done = train(tmp_path, STARTS, "elastic", ranks=3)
+
+    assert done.returncode == 1
+    assert done.stderr.count("the script starts ranks by elastic_launch, which waits for all") == 1
+
+
 @pytest.mark.parametrize(
     ("args", "env", "what"),
     [

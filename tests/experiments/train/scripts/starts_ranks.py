@@ -53,5 +53,10 @@ if __name__ == "__main__":
             subprocess.Popen([sys.executable, __file__], env=os.environ | more)
     elif how == "torchrun":
         subprocess.run([sys.executable, "-m", "torch.distributed.run", __file__], check=True)
+    elif how == "elastic":
+        from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+        about = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "run_id": "x"}
+        elastic_launch(LaunchConfig(1, 1, 3, **about), run)(0, 3)
     elif how == "five":
         mp.spawn(run, args=(5,), nprocs=5)
