@@ -59,7 +59,7 @@ LEAST = 1000  # over the least rate
 def begin(block: Words) -> None:
     """Start at the line's rate with alpha = 1, so that the first CNP halves the rate."""
     block[CURRENT_BPS] = block[TARGET_BPS] = block[LINE_BPS]
-    block[ALPHA] = ONE
+    block[ALPHA], block[CNP_PS] = ONE, FOREVER_PS  # alpha stays until a CNP has come
 
 
 @inline

@@ -139,6 +139,14 @@ def test_dcqcn_cuts_by_half_of_alpha_and_recovers_half_way_per_step() -> None:
     assert sender.word(RATE_BPS) == pytest.approx(before * (1 - alpha / 2), rel=0.01)
 
 
+def test_dcqcns_first_notice_halves_the_rate_whenever_it_comes() -> None:
+    """A sender at the line's rate has no limiter yet: alpha is 1 when it gets one."""
+    sender = Sender(dcqcn.CONTROLLER)
+    sender.wait(100_000 * PS_PER_US)
+    sender.happen("cnp", 0, 0)
+    assert sender.word(RATE_BPS) == LINE_BPS // 2
+
+
 def test_dcqcn_recovers_for_five_steps_and_then_adds_40_mbit_per_step() -> None:
     """Zhu et al., SIGCOMM 2015, section 3: F = 5, R_AI = 40 Mbit/s on lines of 40 Gbit/s.
 

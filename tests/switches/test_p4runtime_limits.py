@@ -357,7 +357,7 @@ def test_a_role_that_is_a_number_is_answered_so_and_must_be_named_in_writes() ->
     """Before 1.4.0 roles were numbers; BMv2 1.15 has no roles, and takes what all may write."""
     answers: list[Any] = []
     stream = Deaf()
-    stream.send = answers.append  # type: ignore[method-assign]
+    stream.send = answers.append  # type: ignore[method-assign, assignment]
     controllers = Controllers(1)
     numbered = p4r.MasterArbitrationUpdate(
         device_id=1, election_id=U128.encode(1), role=p4r.Role(id=3)
