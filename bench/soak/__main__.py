@@ -159,9 +159,11 @@ def _by_processes(
     """Yield as `_findings`; return the numbers of cases whose results a process lost that died."""
     from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
     from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import active_children
 
     under_way: set[int] = set()
     waiting: dict[Future[Found], int] = {}
+    others = set(active_children())
     with safe_path(), ProcessPoolExecutor(jobs) as pool:
 
         def submit() -> None:
@@ -182,6 +184,12 @@ def _by_processes(
                         submit()
         except BrokenProcessPool:
             return sorted(under_way)
+        except BaseException:  # it is cut short: nobody waits for what is under way
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(active_children()) - others:
+                process.kill()
+                process.join()
+            raise
     return []
 
 

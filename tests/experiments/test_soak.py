@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from itertools import count
+from multiprocessing import active_children
 from random import Random
 from threading import Event
 
@@ -204,6 +206,23 @@ def test_a_case_whose_process_dies_is_told_and_no_other_one_is_lost(
     assert sorted(seen) == list(range(len(seen)))
     assert seen == {number: "crash" if number == 2 else "ok" for number in seen}
     assert len(seen) >= 9
+
+
+def wait_for_ever(_seed: int, number: int) -> list[tuple[str, str, str]]:
+    while number:
+        signal.pause()
+    return []
+
+
+def test_a_soak_that_is_cut_short_does_not_wait_for_its_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command, "try_number", wait_for_ever)
+    others = active_children()
+    cases = command._by_processes(1, count(), lambda: False, jobs=2)
+    assert next(cases) == (0, [])
+    cases.close()
+    assert active_children() == others
 
 
 def test_pauses_are_drawn_for_cases_of_each_kind_without_what_they_exclude() -> None:
