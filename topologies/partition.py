@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.topologies.arrays import Numbers
+from ringleaf.topologies.route_table import renumbered
 
 _Hashes = npt.NDArray[np.uint64]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -208,10 +209,7 @@ def _ranges(first: Numbers, chosen: Numbers) -> Numbers:
 
 def _distinct(*several: Numbers) -> Numbers:
     """Return the numbers that there are, each once and in order, without a sort."""
-    is_there = np.zeros(max(int(each.max(initial=-1)) for each in several) + 1, np.bool_)
-    for each in several:
-        is_there[each] = True
-    return np.flatnonzero(is_there)
+    return renumbered(np.concatenate(several))[0]
 
 
 def _first_of(classes: Numbers) -> Numbers:
@@ -223,10 +221,8 @@ def _first_of(classes: Numbers) -> Numbers:
 
 def _numbered(classes: Numbers) -> Numbers:
     """Return classes numbered in the order of their first members."""
-    there = _distinct(classes)
-    number = np.zeros(int(classes.max(initial=-1)) + 1, np.int64)
-    number[there[np.argsort(_first_of(classes)[there])]] = np.arange(len(there))
-    return number[classes]
+    there, place = renumbered(classes)
+    return np.argsort(np.argsort(_first_of(classes)[there]))[place]
 
 
 def _split(classes: Numbers, seen_by: Numbers, seen: _Hashes) -> tuple[Numbers, Numbers]:
