@@ -46,7 +46,8 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         slots = min(-each * len(places), MOST_SLOTS)  # as many for each, or one has most to do
     if not 0 < slots <= MAX_SLOTS:
         raise ConfigError(f"{where}: slots must be 1 to {MAX_SLOTS}, got {slots}")
-    least_ps, quiet_ps = request.timeouts_ps(slots * turn_ps)
+    most = -(-slots // len(places))  # slots of the place that has most: links to it are busiest
+    least_ps, quiet_ps = request.timeouts_ps(most * len(places) * turn_ps)
     agents = make_agents(
         graph,
         store,

@@ -31,6 +31,7 @@ from ringleaf.networks.groups import Group, check_groups
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.graph import hosts, index
 from ringleaf.topologies.route_table import RouteTable
+from ringleaf.topologies.routing import longest_rtt_ps
 
 RING_ROWS = 1 << 16
 
@@ -49,7 +50,7 @@ class Endpoints:
         store: The store that holds them.
         options: The options of the network.
         groups: The groups that run collectives together.
-        rtt_ps: The longest round trip.
+        rtt_ps: The longest round trip of the connections' packets.
         table: The topology's `routes`, if the caller has them.
 
     Raises:
@@ -74,6 +75,9 @@ class Endpoints:
         self.connections = Connections(
             *(graph, store, options, groups), ring=self.ring, rtt_ps=rtt_ps, table=table
         )
+        added_bytes = 4 * options.lanes  # of a switch's packet, which no MTU limits
+        if added_bytes > options.mtu_bytes and any(group.system for group in groups):
+            rtt_ps = max(rtt_ps, longest_rtt_ps(graph, added_bytes, table=table))
         self.aggregators = join_systems(
             *(graph, store, options, groups), ring=self.ring, rtt_ps=rtt_ps
         )

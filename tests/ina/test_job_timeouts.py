@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from ringleaf.core.arena import Store
+from ringleaf.core.packets import make_pool
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.hosts.rc.state import MIN_TIMEOUT_PS as RC_MIN_TIMEOUT_PS
 from ringleaf.hosts.rc.state import QUIET_PS as RC_QUIET_PS
@@ -23,9 +24,13 @@ from ringleaf.ina.netreduce import state as netreduce_state
 from ringleaf.ina.omnireduce import job as omnireduce
 from ringleaf.ina.omnireduce import state as omnireduce_state
 from ringleaf.ina.panama import job as panama
+from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.switchml import job as switchml
 from ringleaf.ina.switchml import state as switchml_state
 from ringleaf.ina.systems import JobRequest, ResourceShare
+from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.groups import Group
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.registry import build
 
 RACK = "leafspine,leaves=1,spines=0,hosts=4,rate=100G"
@@ -72,6 +77,30 @@ def test_workers_wait_for_two_round_trips_or_all_that_is_in_flight(
         assert least_ps(job, place, graph, asked) == 2 * in_flight_ps
     long_ps = in_flight_ps + 1
     assert least_ps(job, place, graph, replace(asked, rtt_ps=long_ps)) == 2 * long_ps
+
+
+def test_a_slot_that_no_other_place_shares_brings_all_updates_to_one_link() -> None:
+    """Of five slots and two places, three are one place's; four workers send to each."""
+    asked = JobRequest(
+        1, ["h0", "h1", "h2", "h3"], ("h4", "h5"), ResourceShare(), 0, 64, 5, 1_000, ecmp=False
+    )
+    rack = "leafspine,leaves=1,spines=0,hosts=6,rate=100G"
+    in_flight_ps = 3 * 4 * OMNIREDUCE_PS
+    assert least_ps(omnireduce, omnireduce_state.FLIGHT, rack, asked) == 2 * in_flight_ps
+
+
+@pytest.mark.parametrize(("mtu_bytes", "least"), [(1024, 2 * 88_000), (256, 2 * 4_327_680)])
+def test_round_trips_of_packets_larger_than_the_mtu_are_their_own(
+    mtu_bytes: int, least: int
+) -> None:
+    """A link of 100 Gbit/s takes 81,920 ps for 1,024 bytes, and a round trip has four."""
+    store, graph = Store(), build(f"{RACK},delay=1us")
+    make_pool(store, size=64, head_bytes=2048, field_count=0, lane_count=0)
+    options = NetworkOptions(mtu_bytes=mtu_bytes, lanes=256, slots=1)
+    groups = [Group(1, ("h0", "h1", "h2"), (), SYSTEMS["switchml"])]
+    endpoints = Endpoints(graph, store, options, groups, rtt_ps=1_000)
+    own = endpoints.aggregators[0].agents[0].block + AGENT_WORDS + switchml_state.FLIGHT
+    assert store.arena.words[own + MIN_TIMEOUT_PS] == least
 
 
 def test_netreduces_queue_pairs_wait_for_all_packets_in_both_directions_twice() -> None:
