@@ -402,13 +402,21 @@ def _lpm(prefixes: _Prefixes, ports: Sequence[Ports], groups: _Groups) -> TableR
 
 def _detours(graph: nx.Graph[str], turned: Mapping[Pair, int], groups: _Groups) -> TableRows:
     """Return the rows by which detours leave the routes."""
+    if not turned:
+        return _NO_DETOURS
     ends = [[ipv4(graph, host) for host in pair] for pair in turned]
     src, dst = np.array(ends, np.uint64).reshape(-1, 2).T
-    rows = [[groups.base((number,))] for number in turned.values()]
+    return _detour_rows(src, dst, [groups.base((number,)) for number in turned.values()])
+
+
+def _detour_rows(src: Fields, dst: Fields, rows: Sequence[int]) -> TableRows:
     return TableRows(
         "detours",
         {"src": (src,), "dst": (dst,)},
         (("take_nexthop", ("row",)),),
-        np.zeros(len(turned), np.int64),
+        np.zeros(len(rows), np.int64),
         np.array(rows, np.uint64).reshape(-1, 1),
     )
+
+
+_NO_DETOURS = _detour_rows(np.zeros(0, np.uint64), np.zeros(0, np.uint64), ())

@@ -11,8 +11,10 @@ are as long. Hosts never forward.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 import networkx as nx
 import numpy as np
@@ -60,16 +62,31 @@ Choice = Callable[[str, Ports], int]
 """A function that picks the port by which a packet leaves a switch, from the allowed ones."""
 
 
+@dataclass(slots=True)
+class _Known:
+    """A topology's tables, none of which may refer to it."""
+
+    routes: RouteTable
+    dealt: RouteTable | None = None
+
+
+_KNOWN: WeakKeyDictionary[nx.Graph[str], _Known] = WeakKeyDictionary()
+
+
 def routes(graph: nx.Graph[str]) -> RouteTable:
     """Return, for every switch, the ports towards every host, in port order.
 
-    Whatever port is taken at each switch, a packet arrives and meets no switch twice.
+    Whatever port is taken at each switch, a packet arrives and meets no switch twice. The table
+    is kept for as long as the graph, which can't have other nodes and edges from now on.
 
     Raises:
         TopologyError: If a switch can't reach a host.
     """
-    router = choose(graph.name, "routing", graph.graph["routing"], TABLES)
-    return TABLES[router](graph)
+    if graph not in _KNOWN:
+        router = choose(graph.name, "routing", graph.graph["routing"], TABLES)
+        _KNOWN[graph] = _Known(TABLES[router](graph))
+        nx.freeze(graph)
+    return _KNOWN[graph].routes
 
 
 def _shortest_table(graph: nx.Graph[str]) -> RouteTable:
@@ -140,12 +157,21 @@ def dealt(graph: nx.Graph[str], table: RouteTable) -> RouteTable:
     Machines are dealt ports like hosts, and GPUs of a machine in addition, so that neither
     machines that have one flow each nor those whose GPUs all have one meet on a link.
     """
+    known = _KNOWN.get(graph)
+    if known is None or known.routes is not table:
+        return _dealt(graph, table)
+    if known.dealt is None:
+        known.dealt = _dealt(graph, table)
+    return known.dealt
+
+
+def _dealt(graph: nx.Graph[str], table: RouteTable) -> RouteTable:
     arrays = table.arrays
     gpus, inner_tiers = graph.graph.get("machine", (1, 0))
+    tiers = [max(graph.nodes[switch]["tier"] - inner_tiers, 0) for switch in arrays.switches]
 
     def deal(number: int) -> PortSets:
-        tier = max(graph.nodes[arrays.switches[number]]["tier"] - inner_tiers, 0)
-        port_sets = table.find(number)
+        tier, port_sets = tiers[number], table.find(number)
         return dealt_sets(arrays, port_sets, lambda ports: min(ports**tier, MOST_RANKS), gpus)
 
     return RouteTable(arrays, deal, table.away)

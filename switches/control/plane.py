@@ -94,6 +94,11 @@ class ControlPlane:
         """All that can be written and read, as P4Runtime's messages."""
         return Entities(self, self.program.schema)
 
+    @property
+    def _has_entities(self) -> bool:
+        """Whether messages were looked at: of a thousand switches, most never get one."""
+        return "entities" in self.__dict__
+
     # Writing.
 
     def write(self, entities: Any) -> None:
@@ -132,7 +137,7 @@ class ControlPlane:
         """Add rows to their table at once; or change nothing and return False."""
         if not len(rows):
             return True
-        if self.entities.journal is not None:
+        if self._has_entities and self.entities.journal is not None:
             return False
         if not rows.match:
             return self._set_default(rows)
@@ -143,7 +148,8 @@ class ControlPlane:
         update = self.program.row_reader.read_default(rows)
         if update is None:
             return False
-        self.entities.notes.entries.pop((update.table,), None)  # a row has none
+        if self._has_entities:
+            self.entities.notes.entries.pop((update.table,), None)  # a row has none
         self._tables.update(update, self.now_ps)
         return True
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from collections import Counter
 from itertools import pairwise, product
 
@@ -275,3 +276,27 @@ def test_dealt_routes_are_among_the_routes(spec: str) -> None:
         for host, ports in row.items():
             assert len(ports) == 1
             assert set(ports) <= set(table[switch][host])
+
+
+def test_a_topology_has_one_table_and_its_own_until_it_is_gone() -> None:
+    graph = build("leafspine,leaves=2,spines=2,hosts=2")
+    broken = graph.copy()
+    broken.remove_edge("s0", "s2")
+    table, dealt_table = routes(graph), dealt(graph, routes(graph))
+    assert routes(graph) is table
+    assert dealt(graph, table) is dealt_table
+    assert routes(broken)["s0"]["h2"] != table["s0"]["h2"]
+    with pytest.raises(nx.NetworkXError, match="Frozen"):
+        graph.remove_edge("s0", "s2")
+    gone = weakref.ref(graph)
+    del graph
+    assert gone() is None
+
+
+def test_other_ways_over_the_same_links_are_dealt_for_themselves() -> None:
+    graph = build("leafspine,leaves=2,spines=2,hosts=2")
+    broken = graph.copy()
+    broken.remove_edge("s0", "s2")
+    whole, left = dealt(graph, routes(graph)), dealt(graph, routes(broken))
+    assert {whole["s0"][host] for host in ("h2", "h3")} == {(3,), (4,)}
+    assert {left["s0"][host] for host in ("h2", "h3")} == {(4,)}
