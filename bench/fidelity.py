@@ -12,7 +12,7 @@ from typing import Any
 
 from ringleaf.core.units import PS_PER_MS, format_rate, format_size
 from ringleaf.experiments.setup.network import connecting
-from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.choices import VIRTUAL
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.measuring import Measurement

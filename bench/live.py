@@ -21,7 +21,7 @@ from bench.options import Topologies, several
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
-from ringleaf.experiments.spec.network import MININET
+from ringleaf.experiments.spec.choices import MININET
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.workloads.collective.kind import OPTIONS
 

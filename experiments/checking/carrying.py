@@ -13,7 +13,7 @@ from ringleaf.core.units import serialize_ps
 from ringleaf.experiments.checking.data import Noise, RankInputs, fill_all
 from ringleaf.experiments.estimates.estimate import EACH_END, pays_to_lease
 from ringleaf.experiments.setup.network import Network
-from ringleaf.experiments.spec.network import FLOW
+from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.ina.registry import find_system
 from ringleaf.topologies.kinds import LinkKind, link_kinds
 

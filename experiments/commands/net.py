@@ -15,7 +15,8 @@ from ringleaf.core.shipped import built_program
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import Debug, guard, say
-from ringleaf.experiments.spec.network import LANES, MININET, NetworkSpec
+from ringleaf.experiments.spec.choices import LANES, MININET
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import COMMON, RARE, with_options
 from ringleaf.topologies.graph import switches

@@ -19,8 +19,8 @@ from ringleaf.core.threads import count_cores
 from ringleaf.core.units import format_count, format_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates.pace import ALL, PACKETS, SETUP, START, RunPaces, Sort
+from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.experiments.spec.kinds import GIVEN
-from ringleaf.experiments.spec.network import FLOW
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
 from ringleaf.networks.flow.scope import LEAST_RANKS

@@ -15,7 +15,7 @@ from ringleaf.experiments.explain.findings import OTHER, BoundParts, Explained
 from ringleaf.experiments.explain.log import IN_NETWORK, PacketLog
 from ringleaf.experiments.explain.parts import lost
 from ringleaf.experiments.explain.path import LogWalk, Path
-from ringleaf.experiments.spec.network import FIXED
+from ringleaf.experiments.spec.choices import FIXED
 from ringleaf.networks.outcome import RunResult
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import directions, hosts, kind, switches, with_links

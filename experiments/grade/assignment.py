@@ -27,7 +27,7 @@ from ringleaf.core.units import parse_size, parse_time
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.choices import VIRTUAL
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.core.units import PS_PER_NS, format_count, format_rate, format_size, format_time
-from ringleaf.experiments.spec.network import FLOW, MININET, ROUTES, NetworkSpec
+from ringleaf.experiments.spec.choices import FLOW, MININET, ROUTES
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.networks.options import NetworkOptions
 
 MOST_FAULTS = 3  # that a header tells, each in its words

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.core.marking import NEVER
-from ringleaf.experiments.spec.network import FIXED, NetworkSpec
+from ringleaf.experiments.spec.choices import FIXED
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.registry import find_system
 from ringleaf.topologies.own_terms import own_terms

@@ -21,7 +21,8 @@ from ringleaf.experiments.records.folder import check_out
 from ringleaf.experiments.runs.kind import WorkloadKind
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.spec.network import FLOW, SOLVED, UGAL, VALIANT, NetworkSpec
+from ringleaf.experiments.spec.choices import FLOW, SOLVED, UGAL, VALIANT
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD, System
 from ringleaf.topologies.family import Counts

@@ -11,7 +11,7 @@ from ringleaf.core import compiling
 from ringleaf.core.faults import CORRUPT
 from ringleaf.core.shipped import built_program
 from ringleaf.experiments.programs.names import is_for_all, is_path
-from ringleaf.experiments.spec.network import FLOW
+from ringleaf.experiments.spec.choices import FLOW
 
 if TYPE_CHECKING:
     from ringleaf.experiments.spec.network import NetworkSpec

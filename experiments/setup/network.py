@@ -17,15 +17,8 @@ import networkx as nx
 from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.records.slow_links import with_slow_links
-from ringleaf.experiments.spec.network import (
-    DCELL,
-    FLOW,
-    GOAT,
-    SOLVED,
-    UGAL,
-    VALIANT,
-    NetworkSpec,
-)
+from ringleaf.experiments.spec.choices import DCELL, FLOW, GOAT, SOLVED, UGAL, VALIANT
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.detours import with_detours

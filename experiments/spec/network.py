@@ -2,120 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
+from pydantic import ValidationInfo, model_validator
 
-from ringleaf.core.faults import SLOW, NetworkFault, check_recorded
-from ringleaf.core.live_limits import (
-    check_discipline,
-    check_faults,
-    check_live,
-    check_pausing,
-    check_queues,
-    check_ways,
-)
+from ringleaf.core.faults import NetworkFault
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.sequence_numbers import MOST_WINDOW
-from ringleaf.core.units import exact_rate, format_count
-from ringleaf.errors import ConfigError, choose
+from ringleaf.errors import choose
 from ringleaf.experiments.programs.names import check_control, check_programs, is_path
 from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.checked import WHERE, Checked
+from ringleaf.experiments.spec.choices import (
+    DCELL,
+    FIXED,
+    KSP,
+    LANES,
+    LIVE_SCALES,
+    MAX_HOSTS,
+    MININET,
+    MTUS,
+    NETWORKS,
+    PROGRAMS,
+    ROUTES,
+    SWITCHES,
+    UGAL,
+    VALIANT,
+    VIRTUAL,
+)
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
-from ringleaf.experiments.spec.renamed import choose_option
+from ringleaf.experiments.spec.together import check_together
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.systems import FORWARD, MOST_TREES
 from ringleaf.ina.window_registry import WINDOWS
-from ringleaf.networks.flow.scope import check_flow
 from ringleaf.topologies.k_shortest import MOST_PATHS, USUAL_PATHS
 from ringleaf.topologies.registry import TOPOLOGIES
 
-MAX_HOSTS = 4096
-"""The most hosts: more can be drawn and routed, but not simulated in any useful time."""
-
-LANES = (64, 256)
-"""The values per SwitchML packet: one P4 program is built for each."""
-
-MTUS = (256, 512, 1024, 2048, 4096)
-"""The payload bytes per packet that RoCEv2 allows (InfiniBand specification, path MTU)."""
-
-KSP = "ksp"
-SOLVED = GRID, GOAT = ("grid", "goat")
-"""Ways of one job's gradients to its parameter servers, solved for the topology."""
-VALIANT, UGAL, DCELL = ("valiant", "ugal", "dcell")
-ROUTES = ("dealt", "ecmp", KSP, VALIANT, UGAL, DCELL, *SOLVED)
-
-FIXED = "fixed"
-"""The name for no congestion control, which is known to need no marks without being loaded."""
-
-PROGRAMS = (FORWARD, "tensorexpress")
-
-VIRTUAL = "virtual"
-FLOW = "flow"
-MININET = "mininet"
-NETWORKS = (VIRTUAL, FLOW, MININET)
-SWITCHES = ("embedded", "bmv2")
-
-LIVE_SCALES = {"embedded": 1000, "bmv2": 100_000}
-"""The default factor by which links are slower on a live network than asked for.
-
-Twenty BMv2s on two processors forward some 15 thousand packets/s in all, and fewer of SwitchML's.
-"""
-
-
 LOOKS = ("figures", "column", "wide")
 """Options on how results look, which no file of results has."""
-
-WHERE = "where messages begin"
-"""The key of messages' beginning in a validator's context; other keys are fields, with options."""
-
-
-class Checked(BaseModel):
-    """A model read from options: every value is checked, every default filled in."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    takes: ClassVar[Sequence[str]] = ()
-    """The options that a command takes, in order, if not all; the others have their defaults."""
-
-    defaults: ClassVar[Mapping[str, str]] = {}
-    """The defaults, as typed, of inherited fields that have another here."""
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        for field, default in cls.__dict__.get("defaults", {}).items():
-            cls.model_fields[field].default = default
-
-    @classmethod
-    @cache
-    def names(cls) -> dict[str, str]:
-        """Return each field's name as an option: `topo`, its own, then inherited ones."""
-        own = cls.__annotations__
-        order = sorted(cls.model_fields, key=lambda field: (field != "topo", field not in own))
-        names = {field: cls.model_fields[field].alias or field for field in order}
-        fields = {name: field for field, name in names.items()}
-        return {fields[name]: name for name in cls.takes} or names
-
-    @classmethod
-    def read(cls, options: Mapping[str, Any], where: str = "") -> Self:
-        """Check options, and fill in the rest.
-
-        Args:
-            options: Values by option, as typed or as YAML has them.
-            where: The beginning of messages, before the option: `spec jobs.yaml: `.
-
-        Raises:
-            ConfigError: If one is wrong; the message names it, its value and the valid ones.
-        """
-        names = cls.names()
-        for name in options:
-            choose_option(where.rstrip(": ") or "options", str(name), names.values())
-        labels = {field: f"{where}{name}" for field, name in names.items()} | {WHERE: where}
-        return cls.model_validate(dict(options), context=labels)
 
 
 def _program(text: str, where: str) -> str:
@@ -415,144 +342,13 @@ class NetworkSpec(Checked):
 
     @model_validator(mode="after")
     def _check_network(self, info: ValidationInfo) -> Self:
-        where = label(info, WHERE)
-        if self.inject_bps is not None and "rate_bps" in self.model_fields_set:
-            got = exact_rate(self.inject_bps)
-            raise ConfigError(f"{where}inject: can't go with rate, got {got}; give either")
-        if self.control and not is_path(self.program):
-            raise ConfigError(
-                f"{where}control: is for a program of yours, got {self.control!r} and program "
-                f"{self.program!r}"
-            )
-        self._check_gradients(where)
-        self._check_traces(where)
-        self._check_pausing(where)
-        if self.queue_bytes is not None and self.queue_bytes < self.mtu_bytes:
-            raise ConfigError(
-                f"{where}queue: must hold a packet of mtu {self.mtu_bytes}, "
-                f"got {format_count(self.queue_bytes, 'byte')}; like 64K"
-            )
-        if self.net not in self.networks:
-            raise ConfigError(
-                f"{where}net: can't carry this workload, got {self.net!r}; "
-                f"take net={' or '.join(self.networks)}"
-            )
-        values = {name: getattr(self, name) for name in type(self).model_fields}
-        if self.is_live:
-            self._check_switch(where)
-            check_live(values, where, self.virtual)
-        elif self.switch != SWITCHES[0]:
-            raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
-        slow = next((str(each) for each in self.network_faults if each.kind == SLOW), None)
-        if slow is not None:
-            raise ConfigError(
-                f"{where}faults: slow is for workloads that compute, got {slow!r}; take "
-                "ringleaf workload run"
-            )
-        if self.net == FLOW:
-            check_flow(values | {"faults": self.network_faults}, where)
-        self._check_circuits(where)
-        self._check_repath(where)
-        self._check_adaptive(where)
+        check_together(self, label(info, WHERE))
         return self
 
     @property
     def network_faults(self) -> tuple[NetworkFault, ...]:
         """The faults that are the network's: all, but for those that a workload sees to."""
         return self.faults
-
-    def _check_switch(self, where: str) -> None:
-        """Check that live switches of this kind have what is asked for."""
-        check_discipline(self.switch, self.discipline, where)
-        check_pausing(self.switch, self.pfc, where, captured=self.pcap)
-        check_faults(self.switch, self.faults, where)
-        if self.circuits is not None:
-            self.circuits.check_live(self.switch, where, captured=self.pcap)
-        if self.cc != FIXED:
-            check_queues(self.switch, self.cc, where, reads=CONTROLLERS[self.cc].reads_queues)
-
-    def _check_traces(self, where: str) -> None:
-        """Check that traces can hold what faults change."""
-        if self.record is not None:
-            reroutes = self.reroute_ps is not None
-            check_recorded(self.network_faults, reroutes=reroutes, where=where)
-
-    def _check_pausing(self, where: str) -> None:
-        """Check that all that is asked for beside PFC has a part in it."""
-        for name in ("queue_bytes", "trim_bytes", "record") if self.pfc is not None else ():
-            if getattr(self, name) is not None:
-                got = str(getattr(self, name))
-                raise ConfigError(
-                    f"{where}pfc: can't go with {name.removesuffix('_bytes')}, got {got}; "
-                    "give either"
-                )
-
-    def _check_circuits(self, where: str) -> None:
-        """Check that nothing else is asked for that a controller of circuits has no part in."""
-        if self.circuits is None:
-            return
-        got = f"got {self.circuits.name}"
-        if self.topo.partition(",")[0].strip() != "circuits":
-            raise ConfigError(
-                f"{where}circuits: is for topo=circuits, {got} and topo={self.topo!r}"
-            )
-        if self.routes not in ("dealt", "ecmp") or self.detours:
-            raise ConfigError(
-                f"{where}circuits: its controller sets routes, {got} and "
-                f"{f'routes={self.routes}' if not self.detours else 'detours'}; leave out either "
-                "of them"
-            )
-        for name in ("reroute_ps", "record", "pfc"):
-            if getattr(self, name) is not None:
-                option = name.removesuffix("_ps")
-                raise ConfigError(
-                    f"{where}circuits: can't go with {option}, {got}; leave out either of them"
-                )
-
-    def _check_repath(self, where: str) -> None:
-        """Check that another source port may lead elsewhere."""
-        if self.repath is not None and self.routes != "ecmp":
-            raise ConfigError(
-                f"{where}repath: other source ports lead elsewhere by ECMP alone, got repath="
-                f"{self.repath} and routes={self.routes}; take routes=ecmp"
-            )
-
-    def _check_adaptive(self, where: str) -> None:
-        """Check that switches can run the program that routes by queues, and see these."""
-        if self.routes != UGAL:
-            return
-        others = {
-            "program": "" if self.program == FORWARD else self.program,
-            "cc": self.cc if self.cc != FIXED and CONTROLLERS[self.cc].program else "",
-            "detours": ", ".join("-".join(way) for way in self.detours),
-        }
-        for name, value in others.items():
-            if value:
-                raise ConfigError(
-                    f"{where}{name}: can't go with routes={UGAL}, which has a program and detours "
-                    f"of its own, got {value!r}; leave out either of them"
-                )
-        if self.net == FLOW:
-            raise ConfigError(
-                f"{where}routes: no fluid model covers ways that depend on queues, got {UGAL!r}; "
-                f"take net={VIRTUAL}"
-            )
-        if self.is_live:
-            check_ways(self.switch, self.routes, where)
-
-    def _check_gradients(self, where: str) -> None:
-        """Check that routes that are solved for a job are for one job with servers."""
-        if self.routes in SOLVED:
-            servers = getattr(self, "servers", 0)
-            if hasattr(self, "jobs") or not servers:
-                raise ConfigError(
-                    f"{where}routes: {self.routes} is for one collective with parameter servers, "
-                    f"got servers={servers}{' and jobs' if hasattr(self, 'jobs') else ''}; "
-                    "take algo=atp, servers=1"
-                )
-        elif self.adds_bps is not None:
-            got = exact_rate(self.adds_bps)
-            raise ConfigError(f"{where}adds: is for routes=grid, got {got} and {self.routes!r}")
 
     def plain(self) -> dict[str, Any]:
         """Return the spec as for JSON, with resolved values in place of typed ones."""

@@ -10,8 +10,8 @@ from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.choices import LANES
 from ringleaf.experiments.spec.kinds import option
-from ringleaf.experiments.spec.network import LANES
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 
 MOST_RANKS = 64  # more can't be told apart

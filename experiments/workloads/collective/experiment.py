@@ -37,8 +37,8 @@ from ringleaf.experiments.setup.network import (
     mean_distance,
 )
 from ringleaf.experiments.setup.ranks import count_nodes, count_ranks, one_collective
+from ringleaf.experiments.spec.choices import FLOW, VIRTUAL
 from ringleaf.experiments.spec.kinds import DTYPES, NONE
-from ringleaf.experiments.spec.network import FLOW, VIRTUAL
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.workloads.collective import table, timeline
 from ringleaf.experiments.workloads.collective.attempts import (

@@ -13,7 +13,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.sorting import told_apart
 from ringleaf.experiments.runs.kind import Measure, SweepFigure, WorkloadKind
 from ringleaf.experiments.setup.ranks import check_given_ranks, count_ranks, one_collective
-from ringleaf.experiments.spec.network import FLOW
+from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.experiments.spec.options import ASIDE, folder_name, options_of
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.networks.flow.scope import MOST_WHOLE

@@ -26,8 +26,8 @@ from ringleaf.experiments.checking.methods import carry_step
 from ringleaf.experiments.checking.verdict import Verdict
 from ringleaf.experiments.records import circuit_counts, tree_counts
 from ringleaf.experiments.setup.network import MakeNetwork, Network
+from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.experiments.spec.kinds import DTYPES
-from ringleaf.experiments.spec.network import FLOW
 from ringleaf.experiments.workloads.collective.attempts import (
     AskedCollective,
     Attempt,

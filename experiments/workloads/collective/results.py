@@ -25,7 +25,7 @@ from ringleaf.experiments.records.late_faults import tell_late
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
 from ringleaf.experiments.records.table import network_lines, wrong_line
-from ringleaf.experiments.spec.network import FLOW
+from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.experiments.workloads.collective import table
 from ringleaf.experiments.workloads.collective.rows import (
     CollectiveRow,

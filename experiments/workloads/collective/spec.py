@@ -13,6 +13,7 @@ from ringleaf.collectives.registry import ALGORITHMS as KNOWN
 from ringleaf.core.units import exact_time, format_count, format_rate, parse_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.choices import FLOW, MAX_HOSTS, NETWORKS, VIRTUAL
 from ringleaf.experiments.spec.kinds import (
     DATA,
     DTYPES,
@@ -23,7 +24,7 @@ from ringleaf.experiments.spec.kinds import (
     ValueReader,
     option,
 )
-from ringleaf.experiments.spec.network import FLOW, MAX_HOSTS, NETWORKS, VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.network import NetworkSpec
 
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
 """The algorithms that are compared by default."""

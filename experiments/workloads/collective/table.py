@@ -21,7 +21,7 @@ from ringleaf.experiments.records.conditions import (
     unlike_hardware,
 )
 from ringleaf.experiments.records.idle import idle
-from ringleaf.experiments.spec.network import FLOW
+from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.experiments.workloads.collective.rows import compared_bytes, right_rows
 from ringleaf.topologies.kinds import LinkKind, describe
 from ringleaf.topologies.registry import notes

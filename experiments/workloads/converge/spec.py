@@ -8,8 +8,10 @@ from pydantic import ValidationInfo, model_validator
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.checked import WHERE
+from ringleaf.experiments.spec.choices import VIRTUAL
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
-from ringleaf.experiments.spec.network import VIRTUAL, WHERE, NetworkSpec
+from ringleaf.experiments.spec.network import NetworkSpec
 
 
 def _names(text: str, where: str) -> tuple[str, ...]:

@@ -22,8 +22,8 @@ from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
 from ringleaf.experiments.setup.network import common_options, make_graph, simulated
 from ringleaf.experiments.setup.ranks import count_nodes
+from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.experiments.spec.kinds import NONE
-from ringleaf.experiments.spec.network import FLOW
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.graph.about import NOTES, about
 from ringleaf.experiments.workloads.graph.data import data_of

@@ -32,8 +32,10 @@ from ringleaf.core.files import find_file
 from ringleaf.core.units import parse_flops, parse_fraction, parse_size
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.checked import WHERE
+from ringleaf.experiments.spec.choices import NETWORKS
 from ringleaf.experiments.spec.kinds import DATA, ValueReader, label, option
-from ringleaf.experiments.spec.network import NETWORKS, WHERE, NetworkSpec
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.graph.names import FLOWS, LLM, NAMES, TRACE, WORKLOADS
 from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS, read_distribution
 from ringleaf.hosts.workload.flows import AT_RANDOM, PATTERNS, Traffic

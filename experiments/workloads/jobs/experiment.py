@@ -42,7 +42,7 @@ from ringleaf.experiments.setup.network import (
 )
 from ringleaf.experiments.setup.placing import embedding_of
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.spec.network import FLOW
+from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.experiments.workloads.jobs.about import NOTES, VIRTUAL_NOTE, about
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger, NoGradients
 from ringleaf.experiments.workloads.jobs.need import estimate_of_jobs, need_of_jobs

@@ -24,8 +24,10 @@ from ringleaf.collectives.synthesis.names import WithSynthesised
 from ringleaf.core.units import parse_size
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.checked import WHERE, Checked
+from ringleaf.experiments.spec.choices import FLOW, NETWORKS
 from ringleaf.experiments.spec.kinds import DATA, NONE, RANDOM, ValueReader, label, option
-from ringleaf.experiments.spec.network import FLOW, NETWORKS, WHERE, Checked, NetworkSpec
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
 from ringleaf.ina.allocation import ALLOCATORS, OWN

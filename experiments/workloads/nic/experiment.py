@@ -13,7 +13,7 @@ from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
-from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.choices import VIRTUAL
 from ringleaf.experiments.workloads.nic.network import connecting, graph_of
 from ringleaf.experiments.workloads.nic.results import NicResults
 from ringleaf.experiments.workloads.nic.spec import NicSpec

@@ -13,7 +13,7 @@ from ringleaf.core.tensors import FLOAT32, Array, ElementType
 from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.setup.network import common_options, divide_injection, make_graph
-from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.choices import VIRTUAL
 from ringleaf.experiments.workloads.nic.spec import NicSpec
 from ringleaf.topologies.graph import hosts
 

@@ -9,8 +9,9 @@ from pydantic import ValidationInfo, model_validator
 from ringleaf.core.units import parse_flops, parse_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.checked import WHERE
 from ringleaf.experiments.spec.kinds import ValueReader, label, option, whole_number
-from ringleaf.experiments.spec.network import WHERE, NetworkSpec
+from ringleaf.experiments.spec.network import NetworkSpec
 
 POLICIES = ("lru", "lfu")
 NO, YES = POOLS = ("no", "yes")

@@ -18,8 +18,9 @@ from ringleaf.core.faults import DOWN, NetworkFault
 from ringleaf.core.units import parse_number
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.checked import WHERE
+from ringleaf.experiments.spec.choices import FLOW, VIRTUAL
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
-from ringleaf.experiments.spec.network import FLOW, VIRTUAL, WHERE
 from ringleaf.experiments.workloads.graph.names import LLM
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 from ringleaf.hosts.recoveries.common.course import RecoveryPauses

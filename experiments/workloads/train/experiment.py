@@ -15,7 +15,7 @@ from ringleaf.experiments.records.late_faults import of_faults
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
 from ringleaf.experiments.setup.network import make_graph
-from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.choices import VIRTUAL
 from ringleaf.experiments.workloads.train.about import about
 from ringleaf.experiments.workloads.train.folder import borrowed, fabric_folder
 from ringleaf.experiments.workloads.train.hosting import Hosting

@@ -17,7 +17,7 @@ from ringleaf.experiments.runs.loading import load_networks, stage
 from ringleaf.experiments.runs.progress import progress
 from ringleaf.experiments.setup.cabling import Cabling
 from ringleaf.experiments.setup.network import divide_injection, fold_hierarchy, make_graph
-from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.choices import VIRTUAL
 from ringleaf.experiments.workloads.train.account import Account
 from ringleaf.experiments.workloads.train.definition import wrong_elements
 from ringleaf.experiments.workloads.train.elements import element_type

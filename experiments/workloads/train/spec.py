@@ -10,8 +10,9 @@ from pydantic import BeforeValidator, ValidationInfo, model_validator
 from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.checked import WHERE
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
-from ringleaf.experiments.spec.network import WHERE, NetworkSpec
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.train.clock import parse_compute
 from ringleaf.experiments.workloads.train.modules import AS_MODULE, script_words
 from ringleaf.experiments.workloads.train.rules import RuleList, parse_rules
