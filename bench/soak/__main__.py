@@ -230,6 +230,7 @@ def try_plain(case: AnyCase) -> Found:
     from bench.soak.nic_trial import try_nics
     from bench.soak.recovery_cases import RecoveryCase
     from bench.soak.recovery_trial import try_recoveries
+    from bench.soak.threads import try_threads
     from bench.soak.trial import try_case
     from bench.soak.workload_cases import WorkloadCase
     from bench.soak.workload_trial import try_workloads
@@ -239,9 +240,11 @@ def try_plain(case: AnyCase) -> Found:
     elif isinstance(case, RecoveryCase):
         found = try_recoveries(case)
     elif isinstance(case, WorkloadCase):
-        found = try_workloads(case)
+        found = try_threads(case, try_workloads)
+    elif isinstance(case, SoakJobs):
+        found = try_threads(case, try_jobs)
     else:
-        found = try_jobs(case) if isinstance(case, SoakJobs) else try_case(case)
+        found = try_threads(case, try_case)
     plain = [(each.what, each.where, each.why) for each in found]
     return plain + (try_flows(case.given) if isinstance(case, SoakCase) else [])
 

@@ -43,6 +43,10 @@ from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.graph import attachment, hosts, link, switches
 
+SEEN = ("time_ps", "finish_ps", "wire_bytes", "link_bytes", "retransmissions", "drops", "lost",
+        "corrupted", "trims", "packet_hops", "events")  # fmt: skip
+"""What a round's outcome is compared by."""
+
 Complaint = tuple[str, str] | None
 """The kind of an error, and its reason in words; None if all is well."""
 
@@ -136,7 +140,9 @@ class _Fabric:
         disturbed = disturbances or spec.network_faults
         if why is None and not (disturbed or spec.duplicate or spec.reorder or overtakes):
             why = self._resent(outcome)
-        return Finding("ok", where) if why is None else Finding(why[0], where, why[1])
+        if why is not None:
+            return Finding(why[0], where, why[1])
+        return Finding("ok", where, seen=[getattr(outcome, name) for name in SEEN])
 
     def _resent(self, outcome: RunResult) -> Complaint:
         """Complain if packets were sent again although none was lost."""

@@ -49,11 +49,13 @@ class Finding:
             `bound`, `resent`, `leak`, `stuck`, `error`.
         where: The algorithm and size, or the round of jobs.
         why: The reason in words; empty if all is well.
+        seen: What a run that was ok has measured, which no number of threads may change.
     """
 
     what: str
     where: str = ""
     why: str = ""
+    seen: object = None
 
     @property
     def is_bad(self) -> bool:
@@ -306,4 +308,4 @@ def _judge(measurement: Measurement, where: str, network: Worn, spec: Collective
     )
     if calm and row.retransmissions:
         return Finding("resent", where, f"{row.retransmissions} packets, and none was lost")
-    return Finding("ok", where)
+    return Finding("ok", where, seen=row)

@@ -22,6 +22,10 @@ from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import KIND
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 
+SEEN = ("iteration_ps", "retransmissions", "drops", "lost", "corrupted", "trims", "packet_hops",
+        "times", "uses")  # fmt: skip
+"""What a replay is compared by."""
+
 
 def try_workloads(case: WorkloadCase) -> list[Finding]:
     """Run a case by packets, and twice by flows; return how each ended."""
@@ -69,4 +73,4 @@ def _judge(experiment: WorkExperiment, where: str, runs: int) -> Finding:
     overtakes = spec.circuits is not None and not spec.circuits.keeps_order
     if done.retransmissions and not (losing or overtakes or done.drops or done.trims):
         return Finding("resent", where, f"{done.retransmissions} packets, and none was lost")
-    return Finding("ok", where)
+    return Finding("ok", where, seen=[getattr(done, name) for name in SEEN])
