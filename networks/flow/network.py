@@ -144,7 +144,7 @@ class FlowNetwork(HasEndpoints):
         """Let a director run collectives; return when the last one was over."""
         machine, under_way = self._machine, list[CollectiveOperation]()
         end_ps = machine.now_ps
-        if isinstance(director, Reacts):
+        if reacts := isinstance(director, Reacts):
             machine.execution.open_stage(director)
         director.start(machine.now_ps)
         while True:
@@ -162,7 +162,7 @@ class FlowNetwork(HasEndpoints):
                 end_ps = operation.end_ps
                 under_way.remove(operation)
                 director.finish(operation, machine.now_ps)
-            if machine.now_ps >= next_ps:
+            if reacts or machine.now_ps >= next_ps:  # what it starts next begins now
                 director.reach(machine.now_ps)
 
     def _start(self, operation: CollectiveOperation) -> None:

@@ -422,7 +422,7 @@ class VirtualNetwork(HasEndpoints):
         if self.options.watch_memory:
             self._passage.occupancy = watch(self.switches, self.endpoints, self.now_ps)
         end_ps = self.now_ps
-        if isinstance(director, Reacts):
+        if reacts := isinstance(director, Reacts):
             self._execution.open_stage(director)
         director.start(self.now_ps)
         while True:
@@ -441,7 +441,7 @@ class VirtualNetwork(HasEndpoints):
                 under_way.remove(operation)
                 director.finish(operation, self.now_ps)
             self._stalls.check(patience, under_way, self.now_ps)
-            if self.now_ps >= next_ps:
+            if reacts or self.now_ps >= next_ps:  # what it starts next begins now
                 director.reach(self.now_ps)
 
     def _with_memory(self, result: RunResult) -> RunResult:

@@ -77,12 +77,17 @@ class Passage:
         """Let time run, and return the operations then done, in the order in which they ended.
 
         It stops when operations are done, when the director has more to start, at the end of the
-        window, or at the earlier of the two times.
+        window, or at the earlier of the two times. The loop stops for more, as for room, or for a
+        region's part of an operation; the director must not hear of that, as it would look at hosts
+        at a time that depends on threads.
         """
         if next_ps <= self.now_ps:
             return []
-        done = self.advance(min(next_ps, deadline_ps))
-        if self._execution.take_asked() or done:
+        until_ps = min(next_ps, deadline_ps)
+        done, is_asked = self.advance(until_ps), self._execution.take_asked()
+        while not (done or is_asked) and self.now_ps < until_ps:
+            done, is_asked = self.advance(until_ps), self._execution.take_asked()
+        if done or is_asked:
             self.end_window(next_ps)
             done += self._execution.take_done()
             self._execution.take_asked()

@@ -156,6 +156,30 @@ def test_times_are_the_same_with_threads_and_without_data(options: dict[str, obj
     assert [spans(other, rank) for rank in range(4)] == [spans(usual, rank) for rank in range(4)]
 
 
+def test_a_call_after_messages_from_another_region_begins_when_it_does_in_one_thread() -> None:
+    """A receiver's part of a message is over before the sender's, which is in another region.
+
+    Computations end at 3.09 us, in the fourth window: of 1 us, and 84 bytes at 100 Gbit/s.
+    """
+    made = graph(
+        [send(0, 2, 8000)],
+        [send(0, 3, 8000)],
+        *(
+            [
+                receive(0, sender, 8000),
+                compute(1, PS_PER_US // 10, 0),
+                call(2, CalledCollective.ALLREDUCE, 40_000, 1),
+            ]
+            for sender in (0, 1)
+        ),
+        groups=[(2, 3)],
+    )
+    alone, together = (run(made, threads=number)[0] for number in (1, 2))
+
+    assert [spans(together, rank) for rank in (2, 3)] == [spans(alone, rank) for rank in (2, 3)]
+    assert spans(alone, 2)[2][0] == 4 * (PS_PER_US + 6720) - 1
+
+
 def test_a_team_s_meetings_run_one_after_the_other() -> None:
     calls = [call(number, CalledCollective.ALLREDUCE, 40_000) for number in range(3)]
     director, _ = run(graph(calls, calls, groups=[(0, 1)]))
