@@ -172,7 +172,8 @@ def divide_injection(spec: SomeSpec) -> SomeSpec:
         ConfigError: If the topology's text has rates already.
         TopologyError: If there is no such topology.
     """
-    if spec.inject_bps is None:
+    is_divided = "rate_bps" in spec.model_fields_set  # nobody may ask for both
+    if spec.inject_bps is None or is_divided:
         return spec
     topo, rate_bps = divide_ports(spec.topo, spec.inject_bps, hosts=spec.hosts)
     return spec.model_copy(update={"topo": topo, "rate_bps": rate_bps})

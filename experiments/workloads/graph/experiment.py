@@ -20,7 +20,12 @@ from ringleaf.experiments.estimates.pace import RunPaces, Sort, read_paces
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
-from ringleaf.experiments.setup.network import common_options, make_graph, simulated
+from ringleaf.experiments.setup.network import (
+    common_options,
+    divide_injection,
+    make_graph,
+    simulated,
+)
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.experiments.spec.kinds import NONE
@@ -88,7 +93,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
     ) -> None:
         super().__init__()
         self._planned = planned
-        self.spec = spec = fit(spec)
+        self.spec = spec = divide_injection(fit(spec))
         self.matched: Matched = matched or load(spec)
         self.graph = graph or make_graph(spec)
         ranks = len(self.matched.graph.ranks)

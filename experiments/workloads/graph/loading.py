@@ -47,9 +47,9 @@ def _traffic(spec: WorkloadSpec) -> Traffic:
     traffic = spec.traffic
     if not spec.mean_load:
         return traffic
-    from ringleaf.experiments.setup.network import make_graph
+    from ringleaf.experiments.setup.network import divide_injection, make_graph
 
-    graph = make_graph(_with_hosts(spec, traffic.ranks))
+    graph = make_graph(divide_injection(_with_hosts(spec, traffic.ranks)))
     rates = [injection_bps(graph, host) for host in hosts(graph)]
     sizes = traffic.sizes_bytes
     mean_bytes = traffic.drawn.mean_bytes if traffic.drawn else fmean(sizes)
@@ -86,10 +86,6 @@ def fit(spec: WorkloadSpec) -> WorkloadSpec:
     Raises:
         ConfigError: If the graph can't be made or read.
     """
-    if spec.inject_bps is not None:
-        from ringleaf.experiments.setup.network import divide_injection
-
-        spec = divide_injection(spec)
     return _with_hosts(spec, len(load(spec).graph.ranks))
 
 

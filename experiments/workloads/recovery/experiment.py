@@ -36,8 +36,6 @@ from ringleaf.topologies.graph import hosts
 
 def fit(spec: RecoverySpec) -> RecoverySpec:
     """Return the spec with a host for each rank, spare ones included."""
-    if spec.inject_bps is not None:
-        spec = divide_injection(spec)
     _, split = spec.model_sizes()
     ranks = spec.workers * split.tp * split.cp
     return spec if spec.hosts else spec.model_copy(update={"hosts": max(ranks, 2)})
@@ -58,7 +56,7 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
 
     def __init__(self, spec: RecoverySpec) -> None:
         super().__init__()
-        self.spec = spec = fit(spec)
+        self.spec = spec = divide_injection(fit(spec))
         self.graph = make_graph(spec)
         _, split = spec.model_sizes()
         self._per_worker = split.tp * split.cp

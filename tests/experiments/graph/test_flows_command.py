@@ -71,6 +71,23 @@ def test_flows_of_a_file_start_at_their_times(tmp_path: Path) -> None:
     assert {bar["cat"] for bar in bars if bar["ph"] == "X"} == {"flow"}
 
 
+def test_hosts_inject_a_rate_over_all_of_their_ports(tmp_path: Path) -> None:
+    """A server of a torus of 2 x 3 has three ports; 30 % of its rate is 30 Gbit/s.
+
+    So six of them begin a flow of 4 KiB every 0.18 us, and 60 flows in 10.9 us, on average.
+    """
+    given = ("--ranks", "6", "--topo", "torus2d", "--inject", "100G", "--load", "30%")
+    run(tmp_path, "random", *given, "--flow-sizes", "4KiB", "--flows", "60")
+    with (tmp_path / "links.csv").open(newline="") as file:
+        assert {int(row["rate_bps"]) for row in csv.DictReader(file) if row["from"] == "s0"} == {
+            100 * 10**9 // 3 * 3,  # to its host
+            100 * 10**9 // 3,
+        }
+    with (tmp_path / "messages.csv").open(newline="") as file:
+        last_ps = max(int(row["start_ps"]) for row in csv.DictReader(file))
+    assert 7 * US < last_ps < 16 * US
+
+
 def test_a_sweep_has_percentiles_of_each_run(tmp_path: Path) -> None:
     path = tmp_path / "flows.yaml"
     path.write_text(

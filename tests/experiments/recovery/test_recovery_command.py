@@ -86,6 +86,15 @@ def test_flows_have_the_same_courses_and_times_near_those_of_packets(tmp_path: P
     assert flows["rows"][0]["losses"] == 1
 
 
+def test_a_ring_of_servers_injects_as_much_as_one_link(tmp_path: Path) -> None:
+    """A server of a ring has two ports, of 50 Gbit/s each here."""
+    ring = {"recovery": "checkpoint", "net": "flow", "topo": "torus2d,x=8,y=1"}
+    by_rate, _ = run(tmp_path, **ring, rate="50G")
+    by_ports, _ = run(tmp_path, **ring, inject="100G")
+
+    assert by_ports["usual_ps"] == by_rate["usual_ps"]
+
+
 def test_the_command_takes_a_recovery_beside_a_workload(tmp_path: Path) -> None:
     sizes = ("--layers", "4", "--hidden", "64", "--heads", "4", "--kv-heads", "4")
     small = (*sizes, "--ffn", "256", "--sequence", "64", "--tp", "1", "--pp", "2", "--dp", "2")
