@@ -176,10 +176,11 @@ class CircuitSwitching:
             return 1
         heaps = (int(words[at + s.HEAP_AT]) for at in self._blocks)
         drivers = (int(words[at + s.DRIVER]) for at in self._blocks)
-        next_ps = min(
+        times = (
             *(next_time_ps(words, heap) for heap in heaps),
             *(due_ps(words, driver) if driver else FOREVER_PS for driver in drivers),
         )
+        next_ps = int(min(times))  # words of an array are no numbers of Python
         if next_ps == FOREVER_PS:
             return 1
         return max(-(-(next_ps - now_ps) // self._plan.settings.period_ps), 1)

@@ -88,6 +88,15 @@ def test_hosts_inject_a_rate_over_all_of_their_ports(tmp_path: Path) -> None:
     assert 7 * US < last_ps < 16 * US
 
 
+def test_circuits_change_between_flows_that_are_far_apart(tmp_path: Path) -> None:
+    """A controller is asked again when something has happened, and each change takes its time."""
+    circuits = ("--topo", "circuits,racks=4,hosts=2", "--circuits", "helios,period=30us,dead=5us")
+    drawn = ("--ranks", "8", "--flows", "20", "--interval", "40us", "--flow-sizes", "64KiB")
+    summary = run(tmp_path, "random", *circuits, *drawn)
+    assert summary["changes"] > 3
+    assert summary["dark_ps"] == 5 * US * summary["changes"]
+
+
 def test_a_sweep_has_percentiles_of_each_run(tmp_path: Path) -> None:
     path = tmp_path / "flows.yaml"
     path.write_text(
