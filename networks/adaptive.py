@@ -10,7 +10,7 @@ import numpy as np
 from ringleaf.core.units import PS_PER_US
 from ringleaf.switches.p4runtime.table_rows import Call, TableRows
 from ringleaf.topologies.addresses import ipv4
-from ringleaf.topologies.detours import Pair, detours
+from ringleaf.topologies.detours import Pair, detours, with_usual_ways
 from ringleaf.topologies.graph import port, switches
 from ringleaf.topologies.routing import dealt, longest_rtt_ps, path, routes
 
@@ -35,8 +35,7 @@ def adaptive_rows(graph: nx.Graph[str]) -> dict[str, Sequence[TableRows]]:
 
 def _usual_ways(graph: nx.Graph[str]) -> Ways:
     """Return the usual way of each pair that has a detour, too."""
-    plain = graph.copy()
-    plain.graph["detours"] = {}
+    plain = with_usual_ways(graph)
     table = dealt(plain, routes(plain))
     return {pair: path(plain, *pair, table=table) for pair in detours(graph)}
 

@@ -65,6 +65,15 @@ def is_adaptive(graph: nx.Graph[str]) -> bool:
     return bool(graph.graph.get("adaptive", False))
 
 
+def with_usual_ways(graph: nx.Graph[str]) -> nx.Graph[str]:
+    """Return a topology without the detours that switches choose where queues are long."""
+    if not is_adaptive(graph):
+        return graph
+    plain = graph.copy()
+    plain.graph |= {"detours": {}, "adaptive": False}
+    return plain
+
+
 def turns(graph: nx.Graph[str], switch: str) -> dict[Pair, int]:
     """Return, by pair of hosts, the port by which their detour leaves a switch for the next one."""
     ports = {}

@@ -1,7 +1,8 @@
 """Slowdowns of flows by size: their times over those of the same flows alone in the network.
 
 A flow alone takes the time of its packets on its way, stored and forwarded by each switch, and of
-the acknowledgement of the last one on the way back. With ECMP, that is one of the shortest paths.
+the acknowledgement of the last one on the way back. With ECMP, that is one of the shortest paths,
+and with UGAL the usual way, as all queues are empty.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from ringleaf.experiments.bounds.bounds import Bounds, overhead_bytes
 from ringleaf.experiments.workloads.graph.messages import Messages, Table, bin_edges
 from ringleaf.experiments.workloads.graph.schedules import ITEM_BYTES
+from ringleaf.topologies.detours import with_usual_ways
 
 PERCENTILES = (50.0, 95.0, 99.0)
 
@@ -57,7 +59,7 @@ def alone_ps(
         cc: Congestion control of the hosts.
         message_overhead_ps: Time that a host takes for each message.
     """
-    bounds = Bounds(graph, mtu_bytes=mtu_bytes, cc=cc)
+    bounds = Bounds(with_usual_ways(graph), mtu_bytes=mtu_bytes, cc=cc)
     number = {host: at for at, host in enumerate(bounds.ways.hosts)}
     at = np.array([number[host] for host in places], np.int64)
     answer_bytes = overhead_bytes(cc) + AETH_BYTES

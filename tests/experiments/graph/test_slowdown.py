@@ -37,6 +37,7 @@ def replay(folder: Path, *flows: str, **options: str) -> WorkResults:
         ("5,0,64KiB,0", {"topo": f"{LEAVES},host_rate=25G,delay=3us"}),
         ("0,5,64KiB,0", {"switch_delay": "500ns", "host_delay": "1us", "message_overhead": "2us"}),
         ("0,5,20000,0", {"routes": "ecmp", "placement": "scattered"}),
+        ("0,2,4096,0", {"routes": "ugal", "topo": "torus2d,x=4,y=1"}),  # 0 to 2: both ways
     ],
 )
 def test_a_flow_alone_has_a_slowdown_of_1(
