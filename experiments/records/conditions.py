@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.faults import DOWN
 from ringleaf.core.units import PS_PER_NS, format_count, format_rate, format_size, format_time
 from ringleaf.experiments.spec.choices import FLOW, MININET, ROUTES
 from ringleaf.experiments.spec.network import NetworkSpec
@@ -51,10 +52,11 @@ def faults_of(spec: NetworkSpec) -> list[str]:
     phrases = [str(each) for each in spec.faults[:MOST_FAULTS]]
     if len(spec.faults) > MOST_FAULTS:
         phrases.append(f"{format_count(len(spec.faults) - MOST_FAULTS, 'more fault')}")
-    reroute_ps = spec.reroute_ps
+    goes_down = any(each.kind == DOWN for each in spec.faults)
+    reroute_ps = spec.reroute_ps if goes_down else None
     phrases.append("routes stay" if reroute_ps is None else f"new routes {_time(reroute_ps)} later")
     shrink_ps: int | None = getattr(spec, "shrink_ps", None)
-    if shrink_ps is not None:
+    if shrink_ps is not None and goes_down:
         phrases.append(f"ranks go on without lost hosts {_time(shrink_ps)} later")
     return phrases
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ringleaf.collectives.registry import SYSTEMS
+from ringleaf.core.faults import DOWN
 from ringleaf.core.marking import NEVER
-from ringleaf.experiments.spec.choices import FIXED
+from ringleaf.experiments.spec.choices import FIXED, UGAL, VALIANT
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.registry import find_system
 from ringleaf.topologies.own_terms import own_terms
+from ringleaf.topologies.registry import parse
 
 IN_SWITCHES = ("slots", "lanes", "ina_cc", "trees", "entries", "memory")
 OF_SYSTEMS = (
@@ -24,6 +26,11 @@ OF_SYSTEMS = (
 
 BY_HOSTS = ("queue_pairs", "rank_order", "window", "cc")  # rank orders are those of schedules
 OF_FAULTS = ("reroute_ps", "shrink_ps")
+OF_FAILURES = ("failures_times", "repair_ps")
+OF_CHECKPOINTS = ("checkpoint_cost_ps", "checkpoint_interval_ps")
+CLOS = ("fattree", "leafspine")
+"""Families whose ways by another rack come by the same switch again."""
+
 OF_LINKS = {"rate": "rate_bps", "delay": "delay_ps"}
 OF_SPARSE = ("cluster", "overlap")
 OF_DRAWN = ("flows", "interval")
@@ -44,7 +51,8 @@ def _idle(spec: NetworkSpec) -> Iterator[tuple[list[str], str]]:
     for fields, why in (
         *_by_algorithms(spec),
         (OF_SPARSE if getattr(spec, "density", 1) == 1 else (), "density=100%"),
-        (() if spec.faults else OF_FAULTS, "no faults"),
+        *_by_faults(spec),
+        *_by_ways(spec),
         (_of_links(spec), "all links have their own"),
         (() if _is_random(spec) else OF_DRAWN, "flows are not random"),
         (() if spec.is_live else ("stall_ps",), f"net={spec.net}"),
@@ -52,6 +60,27 @@ def _idle(spec: NetworkSpec) -> Iterator[tuple[list[str], str]]:
         asked = [name for name in fields if name in spec.model_fields_set]
         if asked:
             yield asked, why
+
+
+def _by_faults(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield fields on what follows from faults that a run has not."""
+    if not any(each.kind == DOWN for each in spec.faults):
+        yield OF_FAULTS, "nothing goes down" if spec.faults else "no faults"
+    if not getattr(spec, "failures", ""):
+        yield OF_FAILURES, "no failures are drawn"
+    if names := getattr(spec, "recovery", ()):
+        from ringleaf.hosts.recoveries.common.registry import RECOVERIES  # only these need it
+
+        if not any(RECOVERIES[name].saves for name in names):
+            yield OF_CHECKPOINTS, f"{names[0]} saves none"
+
+
+def _by_ways(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the routes where no way by a drawn switch passes each node once."""
+    if spec.routes in (VALIANT, UGAL):
+        topology = parse(spec.topo)
+        if topology.family in CLOS and topology.inside is None:  # NICs of machines have others
+            yield ("routes",), f"a way by another switch of {topology.family} passes a node twice"
 
 
 def _of_links(spec: NetworkSpec) -> list[str]:

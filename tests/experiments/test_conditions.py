@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.experiments.records.conditions import about_capture, unlike_hardware
+from ringleaf.experiments.records.conditions import about_capture, faults_of, unlike_hardware
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.networks.traces.pcap_write import HEADER, record
@@ -29,6 +29,21 @@ def lines(**given: str) -> list[str]:
 )
 def test_defaults_that_hardware_seldom_has_are_named(given: dict[str, str], said: str) -> None:
     assert lines(**given) == [f"unlike hardware (docs/limits.md): {said}"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("s0-s8 rate 10G at 1us", ["routes stay"]),
+        (
+            "s0-s8 down at 1us",
+            ["new routes 2 us later", "ranks go on without lost hosts 3 us later"],
+        ),
+    ],
+)
+def test_routes_and_ranks_change_for_what_goes_down(fault: str, said: list[str]) -> None:
+    given = {"faults": fault, "reroute": "2us", "shrink": "3us", "out": "runs/none"}
+    assert faults_of(resolve(given)) == [fault, *said]
 
 
 def test_jobs_with_jitter_are_not_in_lockstep() -> None:

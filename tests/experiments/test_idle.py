@@ -17,6 +17,8 @@ NO_ADDERS = "no algorithm adds in switches"
 OWN_RATE = "rate (all links have their own)"
 ADDERS = "all algorithms add in switches"
 IN_KERNEL = "ecn (BMv2's queues are in the kernel)"
+SMALL = {"layers": "2", "hidden": "64", "heads": "4", "pp": "2"}
+TWICE = "a way by another switch of leafspine passes a node twice"
 BMV2 = {"net": "mininet", "switch": "bmv2"}
 
 
@@ -48,6 +50,17 @@ def said(**typed: Any) -> str:
         ({"algo": "ring", "overlap": "50%", "density": "1%"}, ""),
         ({"algo": "ring", "reroute": "1us", "shrink": "1us"}, "reroute, shrink (no faults)"),
         ({"algo": "ring", "reroute": "1us", "faults": "s0 down at 1ms for 1us"}, ""),
+        ({"algo": "ring", "reroute": "1us", "faults": "s0 rate 1G"}, "reroute (nothing goes down)"),
+        ({"algo": "ring", "topo": "leafspine", "routes": "valiant"}, f"routes ({TWICE})"),
+        ({"algo": "ring", "topo": "leafspine", "routes": "ecmp"}, ""),
+        ({"algo": "ring", "topo": "torus2d", "routes": "valiant"}, ""),
+        ({"algo": "ring", "topo": "leafspine,node=8xh100,hosts=1", "routes": "valiant"}, ""),
+        ({**SMALL, "recovery": "swarm", "repair": "1s"}, "repair (no failures are drawn)"),
+        (
+            {**SMALL, "recovery": "swarm", "checkpoint_cost": "1s"},
+            "checkpoint_cost (swarm saves none)",
+        ),
+        ({**SMALL, "recovery": "swarm,checkpoint", "checkpoint_cost": "1s"}, ""),
         ({"algo": "ring", "topo": "fattree,rate=1G", "rate": "2G", "delay": "2us"}, OWN_RATE),
         ({"algo": "ring", "topo": "examples/topologies/two_racks.edges", "rate": "2G"}, OWN_RATE),
         ({"algo": "ring", "topo": "fattree,rate=1G"}, ""),
