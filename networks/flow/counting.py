@@ -29,7 +29,7 @@ def count_bytes(words: Words, at: int, flow: int, size: int, packets: int, now_p
 def count(
     words: Words, at: int, flow: int, size: int, packets: int, answers: int, now_ps: int
 ) -> None:
-    """Count a flow's bytes, evenly since its message began, with packets and acknowledgements.
+    """Count a flow's bytes, with packets and acknowledgements, as `spread` puts them into bins.
 
     They reach its links later: those of a bin when another one begins, and all by `settle`.
     """
@@ -44,8 +44,15 @@ def count(
     words[row + n.COUNTED_ANSWERS] += answers
     hops = packets * words[row + n.CROSSED] + answers * words[row + n.ANSWERS_CROSSED]
     words[net + s.HOPS] += hops
-    left, answers_left = size, answers * ANSWER_BYTES
-    from_ps = words[row + n.BEGAN_PS]
+    spread(words, at, flow, size - words[row + n.PART_BYTES], answers * ANSWER_BYTES, now_ps)
+    words[row + n.PART_BYTES] = 0
+
+
+@inline
+def spread(words: Words, at: int, flow: int, left: int, answers_left: int, now_ps: int) -> None:
+    """Put bytes into bins, evenly since the message began, or since a part of it was counted."""
+    row, net = n.flow_at(words, at, flow), words[at + n.NET_AT]
+    from_ps = max(words[row + n.BEGAN_PS], words[row + n.PART_PS])
     if from_ps < words[row + n.BIN_FROM_PS] or now_ps >= words[row + n.BIN_UNTIL_PS]:
         find_bin(words, net, now_ps)  # bins may get wider
         width, since_ps = words[net + s.BIN_PS], words[net + s.BINS_FROM_PS]
@@ -156,6 +163,18 @@ def settle_way(words: Words, at: int, way: int, size: int, packets: int) -> None
         times, port = f.times(words, there), port_row(words, net, words[there + f.LINK])
         words[port + s.TX_BYTES] += times * size
         words[port + s.TX_PACKETS] += times * packets
+
+
+@compiled(types.void(ARENA, *[types.int64] * 4))
+def count_part(arena: Arena, at: int, flow: int, size: int, now_ps: int) -> None:
+    """Count by time what is carried so far of a flow's message, for Python, as its rate changes."""
+    words = arena.words
+    row = n.flow_at(words, at, flow)
+    more = size - words[row + n.PART_BYTES]
+    if more > 0:
+        spread(words, at, flow, more, 0, now_ps)
+        words[row + n.PART_BYTES] = size
+        words[row + n.PART_PS] = now_ps
 
 
 @compiled(types.void(ARENA, *[types.int64] * 5))

@@ -86,6 +86,8 @@ SENDS = 48  # float: the rate at which its host sends it, as long as its window 
 BACKLOG = 49  # float: bits sent and not carried, when it got its rate
 FULL_PS = 50  # when its window will be used up, as it looks now
 BEGAN_PS = 51  # when the message began to be carried
+PART_BYTES = 52  # of the message, that are counted already by time
+PART_PS = 53  # up to when
 FLOW_WORDS = 56
 
 # A link's direction.

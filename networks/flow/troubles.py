@@ -8,6 +8,8 @@ import networkx as nx
 
 import ringleaf.networks.flow.state as n
 from ringleaf.core.arena import Store, Words
+from ringleaf.core.units import PS_PER_S
+from ringleaf.core.views import as_floats
 from ringleaf.errors import TopologyError
 from ringleaf.networks.faults import (
     Agenda,
@@ -20,6 +22,7 @@ from ringleaf.networks.faults import (
     disturbances_of,
     left_of,
 )
+from ringleaf.networks.flow.counting import count_part
 from ringleaf.networks.flow.cutting import CutFlows
 from ringleaf.networks.flow.layout import Layout
 from ringleaf.networks.flow.ways import Ways
@@ -66,6 +69,8 @@ class FlowTroubles:
     def happen(self, now_ps: int) -> None:
         """Let all happen that is due."""
         due = self._agenda.take_due(now_ps)
+        if any(isinstance(each, LinkRate) for each in due):
+            self._count_carried(now_ps)
         for each in due:
             if isinstance(each, LinkRate):
                 self._slow(each.link, each.rate_bps)
@@ -99,6 +104,21 @@ class FlowTroubles:
     @property
     def _at(self) -> int:
         return self._layout.at
+
+    def _count_carried(self, now_ps: int) -> None:
+        """Count what all messages have had carried, before a link's rate changes.
+
+        Links are busy for longer with the same bytes when they are slow, so it matters when these
+        were sent.
+        """
+        words, floats = self._words, as_floats(self._words)
+        for flow in filter(self._cuts.is_carried, range(int(words[self._at + n.FLOWS]))):
+            row = n.flow_at(words, self._at, flow)
+            if not words[row + n.AGENT]:
+                continue  # a sum of switches, which has no size
+            since = floats[row + n.RATE] * (now_ps - words[row + n.FROM_PS]) / PS_PER_S
+            bits = floats[row + n.SIZE] - max(floats[row + n.REST] - since, 0.0)
+            count_part(self._store.arena, self._at, flow, int(bits / 8), now_ps)
 
     def _slow(self, direction: Direction, rate_bps: int | None) -> None:
         """Give a link a rate; acknowledgements take the same share of it as before."""

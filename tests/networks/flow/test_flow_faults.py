@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,17 @@ def test_a_slower_link_carries_what_is_left_at_its_rate() -> None:
     slowed = send("h0-s0 rate 25G at 100us for 40us").finish_ps[1]
 
     assert slowed == pytest.approx(ALONE_PS + 30 * US, abs=10)
+
+
+def test_a_slower_link_has_fewer_bytes_while_it_is_slow() -> None:
+    """Until 100 us there are 12,500 bytes in a microsecond, then 3,125, and 12,500 again."""
+    result = send("h0-s0 rate 25G at 100us for 40us")
+
+    edges = [0, *(at_us * US // result.bin_ps for at_us in (100, 140, 300))]
+    series = result.link_series["h0", "s0"]
+    spans = [int(series[start:stop].sum()) for start, stop in pairwise(edges)]
+    assert spans == pytest.approx([1_250_000, 125_000, 2_000_000], abs=50)
+    assert series.sum() == result.link_bytes["h0", "s0"] == PACKETS * FRAME
 
 
 def test_acknowledgements_take_their_share_of_a_slower_link() -> None:
