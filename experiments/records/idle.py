@@ -72,7 +72,7 @@ def _by_faults(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
         from ringleaf.hosts.recoveries.common.registry import RECOVERIES  # only these need it
 
         if not any(RECOVERIES[name].saves for name in names):
-            yield OF_CHECKPOINTS, f"{names[0]} saves none"
+            yield OF_CHECKPOINTS, f"no checkpoints with {names[0]}"
 
 
 def _by_ways(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -80,7 +80,7 @@ def _by_ways(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
     if spec.routes in (VALIANT, UGAL):
         topology = parse(spec.topo)
         if topology.family in CLOS and topology.inside is None:  # NICs of machines have others
-            yield ("routes",), f"a way by another switch of {topology.family} passes a node twice"
+            yield ("routes",), "a way by another rack passes a node twice"
 
 
 def _of_links(spec: NetworkSpec) -> list[str]:

@@ -18,7 +18,7 @@ OWN_RATE = "rate (all links have their own)"
 ADDERS = "all algorithms add in switches"
 IN_KERNEL = "ecn (BMv2's queues are in the kernel)"
 SMALL = {"layers": "2", "hidden": "64", "heads": "4", "pp": "2"}
-TWICE = "a way by another switch of leafspine passes a node twice"
+TWICE = "a way by another rack passes a node twice"
 BMV2 = {"net": "mininet", "switch": "bmv2"}
 
 
@@ -58,7 +58,7 @@ def said(**typed: Any) -> str:
         ({**SMALL, "recovery": "swarm", "repair": "1s"}, "repair (no failures are drawn)"),
         (
             {**SMALL, "recovery": "swarm", "checkpoint_cost": "1s"},
-            "checkpoint_cost (swarm saves none)",
+            "checkpoint_cost (no checkpoints with swarm)",
         ),
         ({**SMALL, "recovery": "swarm,checkpoint", "checkpoint_cost": "1s"}, ""),
         ({"algo": "ring", "topo": "fattree,rate=1G", "rate": "2G", "delay": "2us"}, OWN_RATE),
