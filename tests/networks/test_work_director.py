@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.hosts.workload.meetings import match
 from ringleaf.networks.endpoints.desks import Score, find_teams
 from ringleaf.networks.endpoints.work import WorkDirector
+from ringleaf.networks.flow.network import FlowNetwork
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
@@ -81,13 +83,16 @@ class Ledger:
 
 
 def run(
-    made: Graph, ledger: Ledger | None = None, **options: object
+    made: Graph,
+    ledger: Ledger | None = None,
+    on: type[VirtualNetwork] | type[FlowNetwork] = VirtualNetwork,
+    **options: object,
 ) -> tuple[WorkDirector, Ledger]:
     matched = match(made)
     groups = [
         Group(1, tuple(f"h{rank}" for rank in team.ranks), (), None) for team in find_teams(matched)
     ]
-    network = VirtualNetwork(GRAPH, NetworkOptions(**options), groups=groups)  # type: ignore[arg-type]
+    network = on(GRAPH, NetworkOptions(**options), groups=groups)  # type: ignore[arg-type]
     score = Score(matched, lambda meeting: meeting.size_bytes // 4, schedule_for, INT32)
     ledger = ledger or Ledger(made)
     director = WorkDirector(network.endpoints, score, ledger)
@@ -149,7 +154,7 @@ class Unchecked(Ledger):
 
 
 @pytest.mark.parametrize("options", [{"threads": 2}, {"has_data": False}])
-def test_times_are_the_same_with_threads_and_without_data(options: dict[str, object]) -> None:
+def test_times_are_the_same_with_threads_and_without_data(options: dict[str, Any]) -> None:
     usual, _ = run(EVERYTHING)
     other, _ = run(EVERYTHING, Unchecked(EVERYTHING), **options)
 
@@ -178,6 +183,8 @@ def test_a_call_after_messages_from_another_region_begins_when_it_does_in_one_th
 
     assert [spans(together, rank) for rank in (2, 3)] == [spans(alone, rank) for rank in (2, 3)]
     assert spans(alone, 2)[2][0] == 4 * (PS_PER_US + 6720) - 1
+    _, computed, called = spans(run(made, on=FlowNetwork)[0], 2)
+    assert called[0] == computed[1]  # flows have no windows
 
 
 def test_a_team_s_meetings_run_one_after_the_other() -> None:
