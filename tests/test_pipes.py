@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.files.algorithm import read_algorithm
-from ringleaf.core.inputs import read_input
+from ringleaf.core.inputs import file_state, read_input
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError
 from ringleaf.switches.json.program import load_source
@@ -102,3 +102,19 @@ def test_an_empty_file_is_no_pipe(tmp_path: Path) -> None:
 def test_an_endless_file_is_too_long() -> None:
     with pytest.raises(ConfigError, match="/dev/zero: must have at most 16777216 bytes, got more"):
         read_stf(Path("/dev/zero"))
+
+
+def test_the_state_of_a_pipe_stays_and_that_of_a_file_does_not(pipe: Path, tmp_path: Path) -> None:
+    handle = os.open(pipe, os.O_RDWR)
+    state = file_state(pipe)
+    os.write(handle, b"abc")
+    os.utime(pipe, (1, 1))
+    assert file_state(pipe) == state
+    os.close(handle)
+
+    path = tmp_path / "file"
+    assert file_state(path) == ()
+    path.write_text("one")
+    first = file_state(path)
+    os.utime(path, (1, 1))
+    assert file_state(path) != first

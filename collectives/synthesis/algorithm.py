@@ -10,6 +10,7 @@ from ringleaf.collectives.algorithm import Algorithm, Request
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import Cost
 from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS, is_synthesised
+from ringleaf.core.inputs import FileState, file_state
 from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
@@ -18,15 +19,21 @@ if TYPE_CHECKING:
     from ringleaf.collectives.synthesis.sketch import Sketch
 
 
-@cache
 def synthesised(name: str) -> Algorithm:
     """Return the algorithm of a name for which `is_synthesised` holds.
 
     Raises:
         ConfigError: If its sketch can't be read.
     """
+    path = name.partition(":")[2]
+    return _synthesised(name, file_state(path) if path else ())
+
+
+@cache
+def _synthesised(name: str, state: FileState) -> Algorithm:
     from ringleaf.collectives.synthesis.sketch import read_sketch
 
+    del state  # another one is another sketch
     whole, _, path = name.partition(":")
     first, _, suffix = whole.partition("-")
     synthesiser = SYNTHESISERS[first]

@@ -11,6 +11,8 @@ from typing import Any
 import networkx as nx
 
 from ringleaf.core.arena import Store
+from ringleaf.core.inputs import FileState, file_state
+from ringleaf.core.shipped import p4info_beside
 from ringleaf.errors import ConfigError
 from ringleaf.ina.holdings import Updates
 from ringleaf.ina.table_updates import changed
@@ -31,9 +33,14 @@ from ringleaf.topologies.graph import neighbors, switches
 from ringleaf.topologies.route_table import RouteTable
 
 
-@cache
 def load_program(path: Path) -> Program:
-    """Load a program once, as experiments make many networks of the same one."""
+    """Return a program; one whose files have not changed is loaded once in a process."""
+    return _load(path, file_state(path), file_state(p4info_beside(path) or path))
+
+
+@cache
+def _load(path: Path, *states: FileState) -> Program:
+    del states  # others are another program
     return Program.load(path)
 
 
@@ -86,10 +93,11 @@ class SwitchSet:
         assigned = options.assigned
         if unknown := assigned.keys() - set(switches(graph)):
             raise ConfigError(f"program: no such switch, got {min(unknown)!r}")
-        self.programs = {
-            name: load_program(assigned[name].program if name in assigned else usual)
-            for name in switches(graph)
+        paths = {
+            name: assigned[name].program if name in assigned else usual for name in switches(graph)
         }
+        loaded = {path: load_program(path) for path in dict.fromkeys(paths.values())}
+        self.programs = {name: loaded[path] for name, path in paths.items()}
         self.switches: dict[str, Switch] = {}
         self.items: dict[str, list[Item]] = {}
         self._routes: dict[str, WrittenRoutes] = {}  # which come first of a switch's items

@@ -50,5 +50,24 @@ def read_input(path: Path, most_bytes: int, where: str = "") -> bytes:
     return data
 
 
+FileState = tuple[int, ...]
+
+
+def file_state(path: str | Path) -> FileState:
+    """Return numbers of a file that are others once it has changed; () if it is not there.
+
+    Whoever keeps what was read keeps it by them, as files are edited while a process lives. Those
+    of a pipe stay the same: it can be read once only.
+    """
+    try:
+        about = os.stat(path)
+    except (OSError, ValueError):  # the latter of a name with a zero in it
+        return ()
+    place = about.st_dev, about.st_ino
+    if not stat.S_ISREG(about.st_mode):
+        return place
+    return (*place, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+
+
 def _open_at_once(name: str, flags: int) -> int:
     return os.open(name, flags | os.O_NONBLOCK)

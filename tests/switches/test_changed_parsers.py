@@ -19,7 +19,7 @@ from program_cases import CASES, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.core import compiled
-from ringleaf.networks.virtual.switch_set import load_program
+from ringleaf.networks.virtual import switch_set
 from ringleaf.switches.generate.paths import Paths
 from ringleaf.switches.switch import Switch
 
@@ -93,7 +93,7 @@ def test_many_ways_through_a_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     case = next(case for case in CASES if case.name == "headers")
     exact = make_switch(case)
     monkeypatch.setattr(Paths, "LIMIT", 1)
-    load_program.cache_clear()  # else it is the same program
+    switch_set._load.cache_clear()  # else it is the same program
     loose = make_switch(case)
     assert exact.program.module.text != loose.program.module.text
     for port, data in case.packets(500, seed=4):

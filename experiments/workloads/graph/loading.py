@@ -1,4 +1,4 @@
-"""Graphs of work by their spec: a trace is read once, however often somebody asks."""
+"""Graphs of work by their spec: a trace that has not changed is read once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 
+from ringleaf.core.inputs import FileState, file_state
 from ringleaf.core.units import PS_PER_S, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.graph.names import FLOWS, LLM
@@ -33,8 +34,12 @@ def load(spec: WorkloadSpec) -> Matched:
     if spec.workload == FLOWS:
         if not spec.files:
             return _make_flows(_traffic(spec))
-        return _read_flows(spec.files, tuple(ranks_by_name(spec.topo).items()))
-    return _read(spec.files, spec.groups, spec.flops, spec.ranks, spec.eager_limit)
+        names = tuple(ranks_by_name(spec.topo).items())
+        return _read_flows(spec.files, file_state(spec.files), names)
+    from ringleaf.hosts.workload.formats.files import files_of  # loads protobuf
+
+    states = tuple(map(file_state, files_of(spec.files, spec.groups)))
+    return _read(spec.files, spec.groups, states, spec.flops, spec.ranks, spec.eager_limit)
 
 
 @lru_cache(maxsize=1)
@@ -64,7 +69,8 @@ def _make_flows(traffic: Traffic) -> Matched:
 
 
 @lru_cache(maxsize=1)
-def _read_flows(path: str, ranks: tuple[tuple[str, int], ...]) -> Matched:
+def _read_flows(path: str, state: FileState, ranks: tuple[tuple[str, int], ...]) -> Matched:
+    del state  # another one is another file
     flow_file = read_flows(Path(path), dict(ranks))
     return match(
         graph_of(Path(path).stem, flow_file.flows, ranks=flow_file.ranks, notes=flow_file.notes)
@@ -73,8 +79,14 @@ def _read_flows(path: str, ranks: tuple[tuple[str, int], ...]) -> Matched:
 
 @lru_cache(maxsize=1)
 def _read(
-    files: str, groups: str, flops: float | None, ranks: int | None, eager_bytes: int | None
+    files: str,
+    groups: str,
+    states: tuple[FileState, ...],
+    flops: float | None,
+    ranks: int | None,
+    eager_bytes: int | None,
 ) -> Matched:
+    del states  # others are other files
     from ringleaf.hosts.workload.formats.files import read_trace  # loads protobuf
 
     return match(read_trace(files, groups, flops, ranks), eager_bytes)

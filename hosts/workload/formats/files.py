@@ -86,6 +86,13 @@ def read_trace(
     return graph
 
 
+def files_of(files: str, groups: str = "") -> list[Path]:
+    """Return the files that `read_trace` may read, of which some may not be there."""
+    pattern = Path(files)
+    ranks = sorted(_by_rank(pattern).values()) if "*" in pattern.name else [pattern]
+    return [*ranks, *([Path(groups)] if groups else _group_files(pattern))]
+
+
 def is_chakra(files: str) -> bool:
     """Return whether a text names Chakra's files, by their suffix."""
     return without_packing(files).endswith((SUFFIX, ".json"))
@@ -95,7 +102,7 @@ def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
     paths = find_ranks(pattern)
     name = trace_of(pattern)
     messages = [read_messages(path) for path in paths]
-    of_file = _read_groups(pattern, name, groups, len(paths))
+    of_file = _read_groups(pattern, groups, len(paths))
     lists = _groups_in(paths, messages, of_file) | {
         each: [tuple(own)] for each, own in of_file.items()
     }
@@ -222,9 +229,15 @@ def _by_rank(pattern: Path) -> dict[int, Path]:
     return by_rank
 
 
-def _read_groups(pattern: Path, name: str, groups: str, count: int) -> dict[str, list[int]]:
+def _group_files(pattern: Path) -> list[Path]:
+    """Return the places beside a trace where its groups may be, the first that counts first."""
+    names = trace_of(pattern) + GROUPS_SUFFIX, _OTHER_GROUPS
+    return [pattern.with_name(name) for name in names]
+
+
+def _read_groups(pattern: Path, groups: str, count: int) -> dict[str, list[int]]:
     """Return the groups of a trace by name; none if nobody names a file and there is none."""
-    places = (pattern.with_name(name + GROUPS_SUFFIX), pattern.with_name(_OTHER_GROUPS))
+    places = _group_files(pattern)
     path = Path(groups) if groups else next((each for each in places if each.is_file()), None)
     if path is None:
         return {}

@@ -9,6 +9,7 @@ from drawn_wires import GBPS, connected, grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.synthesis.contiguity import scheduled
 from ringleaf.collectives.synthesis.integers import IntegerProgram
@@ -192,3 +193,13 @@ def test_a_sketch_says_which_links_are_used(tmp_path: Path) -> None:
     used = {*zip(columns.src.tolist(), columns.dst.tolist(), strict=True)}
     assert used == {(0, 1), (1, 2), (2, 3), (3, 0)}
     assert plan.schedule.chunks == 12
+
+
+def test_a_sketch_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "sketch.yaml"
+    path.write_text("chunks: 1\n")
+    first = ALGORITHMS[f"taccl:{path}"]
+    assert ALGORITHMS[f"taccl:{path}"] is first
+    path.write_text("chunks: many\n")
+    with pytest.raises(ConfigError, match="chunks"):
+        ALGORITHMS[f"taccl:{path}"]

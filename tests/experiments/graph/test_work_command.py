@@ -19,6 +19,7 @@ from ringleaf.experiments.commands.workload.graphs import given_for
 from ringleaf.experiments.runs.drawing import read_results
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import resolve_workload
+from ringleaf.experiments.workloads.graph.loading import load
 from ringleaf.experiments.workloads.graph.names import WORKLOADS
 from ringleaf.experiments.workloads.graph.results import GraphResults
 
@@ -453,3 +454,40 @@ def test_examples_of_help_are_possible(example: str, tmp_path: Path) -> None:
 
     assert run == "run"
     assert spec.workload in WORKLOADS
+
+
+def test_flows_that_have_changed_are_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    for size in (1000, 20_000):
+        path.write_text(f"source,target,size,start\n0,1,{size},0\n")
+        (meeting,) = load(resolve_workload({"workload": "flows", "files": str(path)})).meetings
+        assert meeting.size_bytes == size
+
+
+def test_a_trace_is_read_again_if_ranks_or_groups_have_changed(tmp_path: Path) -> None:
+    options = {"workload": "trace", "files": str(tmp_path / "t.*.json")}
+
+    def write_ranks(size: int) -> None:
+        attributes = [
+            {"name": "comm_type", "int64_val": 0},
+            {"name": "comm_size", "int64_val": size},
+            {"name": "pg_name", "string_val": "1"},
+        ]
+        node = {"id": 1, "name": "n", "type": "COMM_COLL_NODE", "attr": attributes}
+        text = json.dumps({"version": "0.0.4"}) + "\n" + json.dumps(node)
+        for rank in (0, 1):
+            (tmp_path / f"t.{rank}.json").write_text(text)
+
+    def sizes() -> list[int]:
+        graph = load(resolve_workload(options)).graph
+        return [node.size_bytes for work in graph.ranks for node in work.nodes]
+
+    groups = tmp_path / "comm_group.json"
+    groups.write_text('{"1": [0, 1]}')
+    write_ranks(4000)
+    assert sizes() == [4000, 4000]
+    write_ranks(8000)
+    assert sizes() == [8000, 8000]
+    groups.write_text('{"1": [0]}')
+    with pytest.raises(ConfigError, match="group"):
+        sizes()
