@@ -10,7 +10,8 @@ import csv
 import io
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from ringleaf.experiments.records.folder import CONFIG, PLAN, ROWS, SWEPT_ROWS
 from ringleaf.experiments.runs.kind import Measure
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.runs.request import kind_named
+from ringleaf.experiments.spec.kinds import ValueReader
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.spec.renamed import RENAMED
 from ringleaf.topologies.registry import full_name
@@ -52,6 +54,33 @@ class MeasuredRows:
     names: Key
     times_ps: dict[Key, int]
     wrong: dict[Key, int]
+    readers: Mapping[str, ValueReader] = field(default_factory=dict)  # of columns that are options
+
+    def meaning(self, key: Key) -> tuple[str, ...]:
+        """Return what a row's key means, however its options are written: 0.3% is 0.003."""
+        cells = zip(self.names, key, strict=True)
+        return tuple(_meaning(self.readers.get(name), name, text) for name, text in cells)
+
+    def by_keys_of(self, other: MeasuredRows) -> MeasuredRows:
+        """Return these rows by the other run's keys, where they mean the same."""
+        known = {other.meaning(key): key for key in other.times_ps}
+        keys = {
+            key: key if key in other.times_ps else known.get(self.meaning(key), key)
+            for key in self.times_ps
+        }
+        if len({*keys.values()}) < len(keys):
+            return self  # several of them mean the same
+        times_ps, wrong = (
+            {keys[key]: value for key, value in values.items()}
+            for values in (self.times_ps, self.wrong)
+        )
+        return replace(self, times_ps=times_ps, wrong=wrong)
+
+
+def _meaning(reader: ValueReader | None, name: str, text: str) -> str:
+    with suppress(RingleafError):  # such as a file that is gone
+        return text if reader is None else repr(reader.read(text, name))
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +121,11 @@ def read(folder: Path) -> MeasuredRows:
     measure = _measure_of(columns)
     if measure is None:
         raise ConfigError(f"compare: no times in it, got {str(path)!r}; run it again")
-    names = measure.keys
+    names, readers = measure.keys, dict[str, ValueReader]()
     if path.name == FILES[0]:
         names = (*_options_before(columns, measure), *names)
-    measured = MeasuredRows(names, {}, {})
+        readers = _readers(measure)
+    measured = MeasuredRows(names, {}, {}, readers)
     for row in rows:
         key = tuple(row[name] for name in names)
         if key in measured.times_ps:
@@ -142,6 +172,18 @@ def _options_before(columns: Sequence[str], measure: Measure) -> list[str]:
     results = {*measure.keys, measure.time, "clock"} - {"algo"}
     first = next(i for i, name in enumerate(columns) if name in results)
     return [name for name in columns[:first] if name not in measure.keys]
+
+
+def _readers(measure: Measure) -> dict[str, ValueReader]:
+    """Return how the options of the runs that have such a measure are read."""
+    spec = next(kind.spec for kind in WORKLOADS.values() if measure in kind.measures)
+    fields = {name: spec.model_fields[own].metadata for own, name in spec.names().items()}
+    return {
+        name: each
+        for name, known in fields.items()
+        for each in known
+        if isinstance(each, ValueReader)
+    }
 
 
 def options_of(folder: Path) -> dict[str, str]:
@@ -224,6 +266,7 @@ def compare(before: MeasuredRows, after: MeasuredRows, threshold: float) -> list
             f"compare: rows must be identified by the same columns, got "
             f"{', '.join(before.names)} and {', '.join(after.names)}; compare runs of one spec"
         )
+    after = after.by_keys_of(before)
     keys = list(dict.fromkeys([*before.times_ps, *after.times_ps]))
     return [_difference(key, before, after, threshold) for key in keys]
 

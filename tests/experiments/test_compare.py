@@ -17,6 +17,7 @@ from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.runs import drawing, perform
 from ringleaf.experiments.runs.compare import (
     Change,
+    MeasuredRows,
     changed_options,
     compare,
     failed,
@@ -100,6 +101,34 @@ def test_sweeps_are_told_apart_by_their_options(tmp_path: Path) -> None:
     found = read(write(tmp_path / "sweep", rows, "sweep.csv"))
     assert found.names == ("loss", "algo", "size_bytes")
     assert list(found.times_ps) == [("0", "ring", "1024"), ("1%", "ring", "1024")]
+
+
+def sweep(folder: Path, times_ps: Mapping[tuple[str, str], int]) -> MeasuredRows:
+    rows = [
+        {"loss": loss, "queue": queue, "clock": "simulated", "algo": "ring", "size_bytes": 1024,
+         "time_ps": time_ps, "wrong": 0}
+        for (loss, queue), time_ps in times_ps.items()
+    ]  # fmt: skip
+    return read(write(folder, rows, "sweep.csv"))
+
+
+def test_rows_of_sweeps_are_the_same_if_their_options_mean_the_same(tmp_path: Path) -> None:
+    before = sweep(tmp_path / "a", {("0", "64K"): 3, ("0.3%", "64K"): 5, ("0.3%", ""): 6})
+    after = sweep(tmp_path / "b", {("0", "65536"): 3, ("0.003", "64KiB"): 7, ("1%", "64K"): 9})
+    found = {each.key[:2]: each.change for each in compare(before, after, 0.001)}
+    assert found == {
+        ("0", "64K"): Change.EQUAL,
+        ("0.3%", "64K"): Change.SLOWER,
+        ("0.3%", ""): Change.MISSING,
+        ("1%", "64K"): Change.NEW,
+    }
+
+
+def test_options_of_one_sweep_that_mean_the_same_stay_apart(tmp_path: Path) -> None:
+    before = sweep(tmp_path / "a", {("0.3%", "64K"): 5})
+    for others in (("0.003", "0.3%"), ("0.003", "0.0030")):
+        after = sweep(tmp_path / "b", {(loss, "64K"): 5 for loss in others})
+        assert len(compare(before, after, 0.001)) == 3 - ("0.3%" in others)
 
 
 def test_jobs_are_told_apart_by_case_and_number(tmp_path: Path) -> None:
