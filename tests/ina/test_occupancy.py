@@ -10,6 +10,10 @@ from ringleaf.ina.registry import find_system
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 
+SLOTTED = [  # systems whose programs are made from SwitchML's
+    "switchml", "panama", "sharp", "netreduce", "omnireduce-switch", "vote", "tern",
+]  # fmt: skip
+
 
 def cell(job: int, block: int) -> int:
     return job << 32 | block
@@ -26,14 +30,17 @@ def cell(job: int, block: int) -> int:
             },
             [2, 1],
         ),
-        (
-            "switchml",
-            {
-                "owners": {4: cell(1, 8), 5: cell(1, 9), 8: cell(2, 4), 11: cell(3, 1)},
-                "bitmaps": {4: 1, 5: 3, 8: 7, 11: 1},
-                "published": {8: 1},  # the result is there
-            },
-            [1, 3],  # both versions of slot 2 are its
+        *(
+            (
+                name,
+                {
+                    "owners": {4: cell(1, 8), 5: cell(1, 9), 8: cell(2, 4), 11: cell(3, 1)},
+                    "bitmaps": {4: 1, 5: 3, 8: 7, 11: 1},
+                    "published": {8: 1},  # the result is there
+                },
+                [1, 3],  # both versions of slot 2 are its
+            )
+            for name in SLOTTED
         ),
     ],
 )
