@@ -267,6 +267,27 @@ def test_errors_within_a_system_s_bound_are_right_and_beyond_wrong() -> None:
     assert all(count % 100 == 0 for count in asked)
 
 
+@pytest.mark.parametrize(
+    ("addends", "result", "is_right"),
+    [
+        ((1.0, NAN), NAN, True), ((1.0, INF), INF, True), ((INF, -INF), NAN, True),
+        ((1.0, INF), NAN, False), ((1.0, 2.0), NAN, False), ((1.0, NAN), 1.0, False),
+        ((LARGEST, LARGEST), INF, True), ((LARGEST, LARGEST), 1.0, False),
+    ],
+)  # fmt: skip
+def test_sums_of_a_system_that_are_no_numbers_are_judged_as_those_of_hosts(
+    addends: tuple[float, ...], result: float, is_right: bool
+) -> None:
+    inputs = [torch.tensor([1.0, value]) for value in addends]
+    results = [torch.tensor([2.0, result])] * 2
+    tolerance = Tolerance(lambda parts: np.abs(parts).sum(axis=0) * 2.0**-20)
+
+    judge = Judge(Collective.ALLREDUCE)
+    found = judge.judge(ALGORITHMS["switchml"].build(2), inputs, results, tolerance)
+
+    assert found.wrong == (0 if is_right else 2)
+
+
 def test_a_system_is_held_to_its_schedule_and_its_integers() -> None:
     def exact(parts: Array) -> npt.NDArray[np.float64]:
         raise AssertionError("sums of integers have no error to ask for")
