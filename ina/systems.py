@@ -228,6 +228,7 @@ class System(ABC):
         has_windows: Whether workers' windows change with congestion; else as many packets are in
             flight all the time.
         has_trees: Whether a job may have several trees, as many as its request says.
+        has_lanes: Whether its packets have as many values as lanes are asked for.
         moves: Whether its jobs' parts of switches' memory can change while they run: if a request
             says so, they have a `mover`.
         rebuilds: Whether its trees can be built again while jobs run, when switches or links fail:
@@ -251,6 +252,7 @@ class System(ABC):
     compress: str = ""
     has_windows: bool = False
     has_trees: bool = False
+    has_lanes: bool = True
     moves: bool = False
     rebuilds: bool = False
     has_icrc: bool = False
@@ -286,6 +288,16 @@ class System(ABC):
         Raises:
             ConfigError: If it does not.
         """
+
+    def slots_of(self, slots: int, lanes: int) -> int:
+        """Return how many of the `slots` asked for a worker takes, or how many more, by rounding.
+
+        Args:
+            slots: As those of `in_flight`.
+            lanes: Likewise.
+        """
+        del lanes
+        return slots
 
     def in_flight(self, slots: int, lanes: int) -> str:
         """Return what `slots` sets, as a summary has it: `in 2 slots of the switches`.

@@ -35,6 +35,8 @@ SETTINGS = {
     "message_overhead_ps": 0,
     "mtu_bytes": 4096,
     "window": None,
+    "slots": None,
+    "lanes": 256,
     "routes": "dealt",
     "queue_pairs": 1,
     "servers": 0,

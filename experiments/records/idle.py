@@ -1,4 +1,4 @@
-"""Options that change nothing in a run, and why: a line of its header says so.
+"""Options that change nothing in a run, and why, or are rounded: a line of its header says so.
 
 They are no errors: a sweep may have them for others of its runs.
 """
@@ -21,6 +21,8 @@ IN_SWITCHES = ("slots", "lanes", "ina_cc", "trees", "entries", "memory")
 OF_SYSTEMS = (
     ("ina_cc", "has_windows", "has windows of one size"),
     ("trees", "has_trees", "can't have several trees"),
+    ("lanes", "has_lanes", "has packets of one size"),
+    ("memory", "moves", "keeps its part of switches' memory"),
 )
 """Options that only some systems look at, the attribute of these, and what is so of others."""
 
@@ -44,6 +46,18 @@ def idle(spec: NetworkSpec) -> Iterator[str]:
     ]
     if phrases:
         yield f"without effect here: {'; '.join(phrases)}"
+
+
+def rounded(spec: NetworkSpec) -> Iterator[str]:
+    """Yield a line on systems that take other numbers of slots than what was asked for, if any."""
+    slots = getattr(spec, "slots", None)
+    if slots is None:
+        return
+    adding = [find_system(name) for name in _algorithms(spec) if name in SYSTEMS]
+    taken = {system.name: system.slots_of(slots, spec.lanes) for system in adding}
+    others = [f"{name} takes {count}" for name, count in taken.items() if count != slots]
+    if others:
+        yield f"slots={slots}: {', '.join(others)}"
 
 
 def _idle(spec: NetworkSpec) -> Iterator[tuple[list[str], str]]:

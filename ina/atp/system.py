@@ -55,12 +55,18 @@ class Atp(FolderSystem):
         limits.check_counts("atp", workers, servers or workers)
         limits.check_racks("atp", racks)
 
-    def in_flight(self, slots: int, lanes: int) -> str:
-        """Return what `slots` sets: the window. Any job may take all aggregators of a switch."""
-        from ringleaf.ina.atp.limits import describe_window, window_of
+    def slots_of(self, slots: int, lanes: int) -> int:
+        """Return the window: the next power of two."""
+        from ringleaf.ina.atp.limits import window_of
 
         del lanes
-        return describe_window(window_of(slots))
+        return window_of(slots)
+
+    def in_flight(self, slots: int, lanes: int) -> str:
+        """Return what `slots` sets: the window. Any job may take all aggregators of a switch."""
+        from ringleaf.ina.atp.limits import describe_window
+
+        return describe_window(self.slots_of(slots, lanes))
 
     def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
         """Return how far each float of the result may be from the exact sum."""

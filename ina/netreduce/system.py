@@ -50,13 +50,18 @@ class NetReduce(FolderSystem):
     layers = "ringleaf.ina.netreduce.layers"
     is_forgetful = True
 
-    def in_flight(self, slots: int, lanes: int) -> str:
-        """Return what `slots` sets: the window of each connection."""
-        from ringleaf.ina.atp.limits import describe_window
+    def slots_of(self, slots: int, lanes: int) -> int:
+        """Return the window: the largest power of two that is not more, nor more than there are."""
         from ringleaf.ina.netreduce.control import window_of
         from ringleaf.ina.switchml.control import ENTRIES
 
-        return describe_window(window_of(slots, ENTRIES[lanes] // 2))
+        return window_of(slots, ENTRIES[lanes] // 2)
+
+    def in_flight(self, slots: int, lanes: int) -> str:
+        """Return what `slots` sets: the window of each connection."""
+        from ringleaf.ina.atp.limits import describe_window
+
+        return describe_window(self.slots_of(slots, lanes))
 
     def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
         """Return how far each float of the result may be from the exact sum."""

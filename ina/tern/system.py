@@ -42,6 +42,7 @@ class Tern(SwitchML):
     builds = (BuiltProgram("tern", "tern.p4"),)
     layers = ""
     compress = "terngrad"
+    has_lanes = False
     moves = False
 
     def program(self, lanes: int) -> str:

@@ -41,6 +41,7 @@ class Vote(SwitchML):
     builds = (BuiltProgram("vote", "vote.p4"),)
     layers = ""
     compress = "signsgd"
+    has_lanes = False
     leases = False  # values are checked before any is sent
     moves = False
 

@@ -9,7 +9,7 @@ import pytest
 
 import ringleaf
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.records.idle import idle
+from ringleaf.experiments.records.idle import idle, rounded
 from ringleaf.experiments.runs.request import resolve
 
 RACK = "leafspine,leaves=1,spines=0,hosts=3"
@@ -38,6 +38,8 @@ def said(**typed: Any) -> str:
         ({"algo": "atp", "servers": "1", "ina_cc": "dctcp", "ecn": "5"}, ""),
         ({"algo": "switchml", "trees": "2"}, "trees (switchml can't have several trees)"),
         ({"algo": "switchml,panama", "trees": "2"}, ""),
+        ({"algo": "vote", "lanes": "64"}, "lanes (vote has packets of one size)"),
+        ({"algo": "vote,switchml", "lanes": "64"}, ""),
         ({"algo": "ring", "ecn": "5"}, "ecn (marks mean nothing to cc=fixed)"),
         ({"algo": "ring", "ecn": "5", "cc": "swift"}, "ecn (marks mean nothing to cc=swift)"),
         ({"algo": "ring", "ecn": "0"}, ""),  # as without
@@ -70,12 +72,32 @@ def said(**typed: Any) -> str:
         ({"algo": "ring", "stall": "9s", "net": "mininet"}, ""),
         ({"jobs": [{"model": "vgg16"}], "algo": "ring", "entries": "8"}, f"entries ({NO_ADDERS})"),
         ({"jobs": [{"model": "vgg16", "algo": "switchml"}], "algo": "ring", "entries": "8"}, ""),
+        (
+            {"jobs": [{"model": "vgg16"}], "algo": "sharp", "memory": "inalloc"},
+            "memory (sharp keeps its part of switches' memory)",
+        ),
+        ({"jobs": [{"model": "vgg16"}], "algo": "sharp,atp", "memory": "inalloc"}, ""),
         ({"workload": "incast", "flows": "9"}, "flows (flows are not random)"),
         ({"workload": "websearch", "flows": "9"}, ""),
     ],
 )
 def test_what_has_no_effect_is_told_with_its_reason(options: dict[str, Any], expected: str) -> None:
     assert said(**options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"slots": "7"}, ["slots=7: atp takes 8, netreduce takes 4"]),  # powers of two
+        ({"slots": "8"}, []),
+        ({"slots": "3000"}, ["slots=3000: atp takes 4096, netreduce takes 1024"]),
+        ({}, []),
+    ],
+)
+def test_slots_that_systems_round_are_told(options: dict[str, Any], expected: list[str]) -> None:
+    spec = resolve({"algo": "ring,switchml,atp,netreduce", **options}).spec
+
+    assert list(rounded(spec)) == expected
 
 
 def test_several_reasons_are_told_in_one_line() -> None:

@@ -20,7 +20,7 @@ from ringleaf.experiments.records.conditions import (
     inside_nodes_of,
     unlike_hardware,
 )
-from ringleaf.experiments.records.idle import idle
+from ringleaf.experiments.records.idle import idle, rounded
 from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.experiments.workloads.collective.rows import compared_bytes, right_rows
 from ringleaf.topologies.kinds import LinkKind, describe
@@ -48,6 +48,7 @@ def about(
     yield f"{inside_nodes_of(spec)}; {injection(*injection_bps)}"
     yield from unlike_hardware(vars(spec))
     yield from idle(spec)
+    yield from rounded(spec)
     yield from notes(spec.topo)
     yield from about_capture(spec.cross_traffic)
     if is_path(spec.program):

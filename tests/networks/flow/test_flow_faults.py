@@ -270,6 +270,18 @@ def test_faults_that_nobody_has_measured_are_said(faults: str, outside: str) -> 
     assert (bound.percent, bound.outside) == (None, outside)
 
 
+@pytest.mark.parametrize("options", [{"slots": "4"}, {"lanes": "64"}])
+def test_slots_and_packets_that_nobody_has_measured_are_said(options: dict[str, str]) -> None:
+    """Runs of the table have as many slots as links need: few make flows a third too slow."""
+    topo = "leafspine,leaves=4,spines=4,hosts=4"
+    spec = resolve({"topo": topo, "net": "flow", "algo": "switchml", **options})
+
+    bound = bound_of(spec, build(topo), "switchml", 16, 1 << 16)
+
+    assert bound.percent is None
+    assert bound.outside == "; ".join(f"{name}={value}" for name, value in options.items())
+
+
 @pytest.mark.parametrize("algo", ["ring", "tree"])
 def test_a_link_that_slows_down_for_good_is_within_its_error(tmp_path: Path, algo: str) -> None:
     """To a tenth of its rate, early in the run: the worst of what is drawn for the table."""
