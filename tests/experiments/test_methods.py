@@ -83,6 +83,18 @@ def test_what_does_not_suit_is_refused(given: dict[str, str], message: str, tmp_
         check(request(FOUR | given | {"out": str(tmp_path / "out")}))
 
 
+@pytest.mark.parametrize(("algo", "compress"), [("vote", "signsgd"), ("tern", "terngrad")])
+def test_systems_that_need_a_compressor_are_refused_before_any_row(
+    algo: str, compress: str
+) -> None:
+    options = {"topo": FOUR["topo"], "algo": f"ring,{algo}"}
+    message = f"algo: {algo} adds up compressed elements only, .*; take compress={compress}"
+    with pytest.raises(ConfigError, match=message):
+        CollectiveExperiment(resolve(options))
+    CollectiveExperiment(resolve({**options, "compress": compress}))
+    CollectiveExperiment(resolve(options), inputs=[np.ones(3, np.float32)] * 4)
+
+
 def test_joined_schedules_keep_their_steps_apart() -> None:
     from ringleaf.collectives.algorithms.ring import ring_allreduce
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.cost import AlphaBeta
-from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.compiling import working_s
 from ringleaf.core.disk import write_text
 from ringleaf.core.tensors import Array
 from ringleaf.core.units import format_count, format_size
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.checking.data import TYPES, Given, Noise, RankInputs, Sparsity, whole
 from ringleaf.experiments.estimates.estimate import Estimate, Need, estimate, need, sort_of
 from ringleaf.experiments.estimates.pace import PACKETS, SETUP, RunPaces, read_paces
@@ -54,6 +55,7 @@ from ringleaf.experiments.workloads.collective.rows import (
     CollectiveRow,
 )
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.ina.registry import find_system
 from ringleaf.topologies.graph import hosts, switches, with_widest_circuits
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import link_kinds
@@ -64,6 +66,21 @@ if TYPE_CHECKING:
 
 MOST_PACKETS_S = 60.0
 """Seconds that packets may be expected to take beside a row of flows."""
+
+
+def _check_elements(spec: CollectiveSpec) -> None:
+    """Check that systems which add compressed elements alone get such ones.
+
+    Raises:
+        ConfigError: If they don't; no row has been run by then.
+    """
+    for name in spec.algos:
+        compress = find_system(name).compress if name in SYSTEMS else ""
+        if compress and not spec.compress:
+            raise ConfigError(
+                f"algo: {name} adds up compressed elements only, got {name!r} without a "
+                f"compressor; take compress={compress}, or algo=switchml"
+            )
 
 
 class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
@@ -89,6 +106,8 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     ) -> None:
         super().__init__()
         self.spec = spec = divide_injection(spec)
+        if inputs is None:
+            _check_elements(spec)
         self._own_inputs = inputs
         self._connect = connect
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
