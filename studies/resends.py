@@ -73,7 +73,9 @@ def run_case(case: Tried) -> RunResult:
     Raises:
         RingleafError: If there is no such case.
     """
+    compress = SYSTEMS[case.algo].compress if case.algo in SYSTEMS else ""
     given = {"topo": case.topo, "algo": case.algo, "size": case.size, **dict(case.options)}
+    given |= {"compress": compress} if compress else {}
     experiment = CollectiveExperiment(resolve(given))
     (algorithm,), (size_bytes,) = experiment.algorithms, experiment.spec.sizes_bytes
     network = connect(
@@ -87,7 +89,7 @@ def run_case(case: Tried) -> RunResult:
     inputs = Noise(spec.seed, experiment.ranks, count, TYPES[spec.dtype])
     arrays = network.arrays(count, inputs.dtype, schedule)
     fill_all(inputs, arrays)
-    if algorithm.name in SYSTEMS and SYSTEMS[algorithm.name].compress:  # signs suit them
+    if compress:  # signs suit all systems that have one
         for array in arrays:
             np.copysign(1, array, out=array)
     outcome = network.run(schedule, arrays)
