@@ -19,6 +19,9 @@ THREADS_SHARE = 0.15
 
 COUNTS = ("2", "8")
 
+SHOWN = 160
+"""Letters that are shown of what differs."""
+
 
 def try_threads(
     case: ThreadedCase, attempt: Callable[[ThreadedCase], list[Finding]]
@@ -34,7 +37,11 @@ def try_threads(
     count = random.choice(COUNTS)
     alone = attempt(_with_threads(case, "1"))
     beside = attempt(_with_threads(case, count))
-    return [_compared(one, other, count) for one, other in zip(alone, beside, strict=True)]
+    ends = [_compared(*pair, count) for pair in zip(alone, beside, strict=False)]
+    if len(alone) != len(beside):
+        runs = f"{len(alone)} runs on 1 thread, {len(beside)} on {count}"
+        ends.append(Finding("threads", "case", runs))
+    return ends
 
 
 def _with_threads(case: ThreadedCase, count: str) -> ThreadedCase:
@@ -46,7 +53,14 @@ def _compared(one: Finding, other: Finding, count: str) -> Finding:
     if one == other or one.is_bad:
         return one
     if one.what == other.what == "ok":
-        why = f"{one.seen} on 1 thread, {other.seen} on {count}"
+        ends = [str(each.seen) for each in (one, other)]
     else:
-        why = f"{one.what} {one.why} on 1 thread, {other.what} {other.why} on {count}"
-    return Finding("threads", one.where, why)
+        ends = [f"{each.what} {each.why}" for each in (one, other)]
+    first = next((i for i, pair in enumerate(zip(*ends, strict=False)) if len({*pair}) > 1), 0)
+    one_end, other_end = (_around(end, first) for end in ends)
+    return Finding("threads", one.where, f"{one_end} on 1 thread, {other_end} on {count}")
+
+
+def _around(text: str, place: int) -> str:
+    """Return the part of a text about a place: links and spans of a run are long."""
+    return text[max(place - SHOWN // 2, 0) :][:SHOWN]

@@ -56,3 +56,21 @@ def test_what_is_bad_on_one_thread_is_told_as_it_is() -> None:
             case, lambda each: [Finding("ok") if each.given.get("threads") == "8" else bad]
         )
         assert last == [bad]
+
+
+def test_a_run_that_is_missing_on_several_threads_is_bad() -> None:
+    ok = Finding("ok")
+    ends = {
+        try_threads(case, lambda each: [ok] * (1 + (each.given.get("threads") == "1")))[-1].what
+        for case in cases()
+    }
+    assert ends == {"ok", "threads"}
+
+
+def test_of_long_results_what_differs_is_shown() -> None:
+    for case in cases():
+        [last] = try_threads(
+            case,
+            lambda each: [Finding("ok", seen=[0] * 999 + [int(each.given.get("threads", "1"))])],
+        )
+        assert last.what == "ok" or ("0, 1] on 1 thread" in last.why and len(last.why) < 400)
