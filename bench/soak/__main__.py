@@ -185,10 +185,8 @@ def _by_processes(
         except BrokenProcessPool:
             return sorted(under_way)
         except BaseException:  # it is cut short: nobody waits for what is under way
-            pool.shutdown(wait=False, cancel_futures=True)
             for process in set(active_children()) - others:
-                process.kill()
-                process.join()
+                process.kill()  # the pool, which waits for its processes, ends with them
             raise
     return []
 
