@@ -24,6 +24,7 @@ class FluidStream:
         slots: Blocks in flight at most.
         round_ps: From when all workers send a block until all have its sum, in an empty network.
         float_ps: Time that floats take in front, before any block is sent.
+        float_bytes: Line time of a packet of these: each slot sends one before its first block.
     """
 
     way: Mapping[Direction, float]
@@ -32,3 +33,4 @@ class FluidStream:
     slots: int
     round_ps: int
     float_ps: int
+    float_bytes: int

@@ -33,7 +33,8 @@ def stream(graph: nx.Graph[str], request: JobRequest) -> FluidStream:
     ways = TopologyRoutes(graph, ecmp=request.ecmp)
     size_bytes = frame_bytes(VALUES_AT, request.lanes)
     block = Tree(ways, tree.root, tree.children, size_bytes)
-    head = Tree(ways, tree.root, tree.children, frame_bytes(VALUES_AT, 0))
+    head_bytes = frame_bytes(VALUES_AT, 0)
+    head = Tree(ways, tree.root, tree.children, head_bytes)
     links = [each for edge in block.edges() for each in (edge, edge[::-1])]
     return FluidStream(
         way=dict.fromkeys(links, 1.0),
@@ -42,4 +43,5 @@ def stream(graph: nx.Graph[str], request: JobRequest) -> FluidStream:
         slots=deal_job("switchml", request, slowest_ps(graph, tree, size_bytes)).slots,
         round_ps=block.up_ps[tree.root] + block.down_ps[tree.root],
         float_ps=head.up_ps[tree.root] + head.down_ps[tree.root],
+        float_bytes=head_bytes,
     )

@@ -218,9 +218,10 @@ class FluidSums:
         tensor = job.waiting.popleft()
         job.arriving.append(tensor)
         blocks = -(-tensor.elements // job.stream.values)
-        size_bytes = blocks * job.stream.packet_bytes
-        count_stream(self._store.arena, self._at, job.flow, size_bytes, blocks, now_ps)
         is_float = tensor.dtype == np.float32
+        heads = is_float * min(blocks, job.stream.slots)
+        size_bytes = blocks * job.stream.packet_bytes + heads * job.stream.float_bytes
+        count_stream(self._store.arena, self._at, job.flow, size_bytes, blocks + heads, now_ps)
         tail_ps = int(words[row + n.TAIL_PS]) + is_float * job.stream.float_ps
         words[row + n.LAST_PS] = max(int(words[row + n.LAST_PS]), now_ps + tail_ps)
         push(words, self._at, int(words[row + n.LAST_PS]), SUMMED, job.flow)

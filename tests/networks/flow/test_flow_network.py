@@ -401,19 +401,24 @@ def test_options_that_packets_alone_carry_out_are_refused(
 
 @pytest.mark.parametrize("slots", [None, 2])
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
-def test_switchml_takes_as_long_as_by_packets(slots: int | None, dtype: type) -> None:
+def test_switchml_takes_as_long_and_sends_as_much_as_by_packets(
+    slots: int | None, dtype: type
+) -> None:
     schedule, elements = in_network_allreduce(8, "switchml"), 50_000
     options = NetworkOptions(system=find_system("switchml"), slots=slots)
-    times = []
+    times, counts = [], []
     for kind in (FlowNetwork, VirtualNetwork):
         network = kind(leafspine(2, 1, 4), options)
         arrays = network.arrays(elements, np.dtype(dtype), schedule)
         for rank, array in enumerate(arrays):
             array[:] = rank
-        times.append(network.run(schedule, arrays).time_ps)
+        result = network.run(schedule, arrays)
+        times.append(result.time_ps)
+        counts.append((result.wire_bytes, result.link_bytes, result.packet_hops))
         assert all(array == pytest.approx(28, rel=1e-4) for array in arrays)
 
     assert times[0] == pytest.approx(times[1], rel=0.005)
+    assert counts[0] == counts[1]
 
 
 def test_systems_without_a_fluid_form_are_refused() -> None:
