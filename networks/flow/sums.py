@@ -190,14 +190,15 @@ class FluidSums:
         row = int(n.flow_at(words, self._at, job.flow))
         is_on = words[row + n.IS_ON]
         blocks = -(-first.elements // job.stream.values)
-        as_floats(words)[row + n.REST] = 8.0 * blocks * job.stream.packet_bytes
+        floats = as_floats(words)
+        floats[row + n.REST] = floats[row + n.SIZE] = 8.0 * blocks * job.stream.packet_bytes
         words[row + n.FROM_PS] = words[row + n.BEGAN_PS] = now_ps
         words[row + n.IS_ON] = 1
         if is_on:
             predict(words, self._at, job.flow, now_ps)
             return
         words[f.flow_row(words, filling, job.flow) + f.LEVEL] = first.priority
-        as_floats(words)[row + n.RATE] = 0.0
+        floats[row + n.RATE] = 0.0
         words[row + n.END_PS] = FOREVER_PS
         f.set_count(words, filling, job.flow, 1)
 

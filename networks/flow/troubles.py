@@ -114,8 +114,6 @@ class FlowTroubles:
         words, floats = self._words, as_floats(self._words)
         for flow in filter(self._cuts.is_carried, range(int(words[self._at + n.FLOWS]))):
             row = n.flow_at(words, self._at, flow)
-            if not words[row + n.AGENT]:
-                continue  # a sum of switches, which has no size
             since = floats[row + n.RATE] * (now_ps - words[row + n.FROM_PS]) / PS_PER_S
             bits = floats[row + n.SIZE] - max(floats[row + n.REST] - since, 0.0)
             count_part(self._store.arena, self._at, flow, int(bits / 8), now_ps)

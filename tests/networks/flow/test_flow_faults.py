@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
 from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
@@ -70,6 +71,19 @@ def test_a_slower_link_has_fewer_bytes_while_it_is_slow() -> None:
     spans = [int(series[start:stop].sum()) for start, stop in pairwise(edges)]
     assert spans == pytest.approx([1_250_000, 125_000, 2_000_000], abs=50)
     assert series.sum() == result.link_bytes["h0", "s0"] == PACKETS * FRAME
+
+
+def test_a_sum_of_switches_has_fewer_bytes_while_a_link_is_slow() -> None:
+    """1024 packets of 1100 bytes; until 40 us 12,500 bytes in a microsecond, then 3,125."""
+    slowed = options("h0-s0 rate 25G at 40us for 40us", system=find_system("switchml"))
+    network, schedule = FlowNetwork(STAR, slowed), in_network_allreduce(2, "switchml")
+    arrays = network.arrays(1 << 18, np.dtype(np.int32), schedule)
+    result = network.run(schedule, arrays)
+
+    edges = [0, *(at_us * US // result.bin_ps for at_us in (40, 80, 200))]
+    series = result.link_series["h0", "s0"]
+    spans = [int(series[start:stop].sum()) for start, stop in pairwise(edges)]
+    assert spans == pytest.approx([500_000, 125_000, 1024 * 1100 - 625_000], abs=50)
 
 
 def test_acknowledgements_take_their_share_of_a_slower_link() -> None:
