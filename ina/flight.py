@@ -222,6 +222,14 @@ def forget_sendings(flight: Flight) -> None:
 
 
 @inline
+def wait_anew(flight: Flight, now_ps: int) -> None:
+    """Have all slots in flight wait for a timeout from now on, which is not backed off."""
+    flight.state[ASKED] = NOT_ASKED
+    flight.state[HELD_PS] = now_ps
+    end_backoff(flight)
+
+
+@inline
 def is_probe(flight: Flight, slot: int) -> bool:
     """Return whether the slot's next packet is a probe: the one it has sent may have arrived."""
     row = slot * SLOT_WORDS

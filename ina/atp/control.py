@@ -20,7 +20,7 @@ from ringleaf.ina.job_numbers import check_job
 from ringleaf.topologies.graph import attachment, port
 from ringleaf.topologies.loads import link_loads
 from ringleaf.topologies.routing import dealt, routes
-from ringleaf.topologies.trees import aggregation_tree
+from ringleaf.topologies.trees import AggregationTree, aggregation_tree
 
 AGGREGATORS = {64: 8192, 256: 2048}
 """Register entries of the program for so many lanes, as `p4/atp.p4` has them."""
@@ -135,16 +135,40 @@ def entities(graph: nx.Graph[str], job: AtpJob, **more: int) -> dict[str, Entiti
         ConfigError: If there are more workers in a rack, or more racks, than bits.
         TopologyError: If a server's switch can't reach all workers.
     """
-    by_switch: dict[str, Entities] = {}
+    by_switch = deliveries(graph, job, delivery_trees(graph, job))
     for server, host in enumerate(job.servers):
+        for switch, adder in make_roster(graph, job.workers, host, job.bits).adders.items():
+            by_switch.setdefault(switch, []).append(_share(job, server, adder, more))
+    return by_switch
+
+
+def delivery_trees(graph: nx.Graph[str], job: AtpJob) -> list[AggregationTree]:
+    """Return the trees by which results go to all workers, one for each parameter server.
+
+    A result passes the switches that add up its block, so that it frees their aggregators.
+
+    Raises:
+        ConfigError: If there are more workers in a rack, or more racks, than bits.
+        TopologyError: If a server's switch can't reach all workers.
+    """
+    trees = []
+    for host in job.servers:
         adders = make_roster(graph, job.workers, host, job.bits).adders
-        tree = aggregation_tree(graph, job.workers, root=attachment(graph, host), also=adders)
+        root = attachment(graph, host)
+        trees.append(aggregation_tree(graph, job.workers, root=root, also=adders))
+    return trees
+
+
+def deliveries(
+    graph: nx.Graph[str], job: AtpJob, trees: Sequence[AggregationTree]
+) -> dict[str, Entities]:
+    """Return the entities of switches that deliver results by these trees, one for each server."""
+    by_switch: dict[str, Entities] = {}
+    for server, tree in enumerate(trees):
         for switch, children in tree.children.items():
             if children:
                 ports = [port(graph, switch, child) for child in children]
                 by_switch.setdefault(switch, []).extend(_delivery(job, server, ports))
-        for switch, adder in adders.items():
-            by_switch.setdefault(switch, []).append(_share(job, server, adder, more))
     return by_switch
 
 

@@ -19,12 +19,15 @@ from ringleaf.ina.atp.control import (
     Entities,
     EntitiesOf,
     block_loads,
+    deliveries,
+    delivery_trees,
     entities,
     first_aggregators,
 )
 from ringleaf.ina.atp.ledger import make_server
 from ringleaf.ina.atp.limits import window_of
 from ringleaf.ina.atp.moving import AggregatorMover
+from ringleaf.ina.atp.rebuilding import DeliveryRebuilder
 from ringleaf.ina.atp.roster import make_roster
 from ringleaf.ina.atp.state import TENSORS, AtpAddress, make_worker
 from ringleaf.ina.atp.wire import VALUES_AT
@@ -104,6 +107,15 @@ def join_as(
     by_switch, mover = entities_of(graph, job), None
     if request.moves:
         mover, by_switch = _partition(graph, store, request, job, agents, entities_of)
+    rebuilder = None
+    if request.rebuilds:
+        rebuilder = DeliveryRebuilder(
+            delivery_trees(graph, job),
+            lambda left: delivery_trees(left, job),
+            lambda trees: deliveries(graph, job, trees),
+            [agent.block for agent in agents],
+            [agent.block for agent in agents[len(job.workers) :]],
+        )
     return WorkersJob(
         system,
         by_switch,
@@ -112,6 +124,7 @@ def join_as(
         window_bytes=4 * job.window * lanes,
         tensors_at=TENSORS,
         mover=mover,
+        rebuilder=rebuilder,
     )
 
 

@@ -61,7 +61,8 @@ ARRIVED_AT = 17
 MISSED_AT = 18
 COMPLETE_AT = 19
 PLACES_AT = 20
-ANSWERS = 21  # fifo of answers to send
+RESUMED_PS = 21  # when results were repeated after the last change of trees
+ANSWERS = 22  # fifo of answers to send
 OWN_WORDS = ANSWERS + FIFO_WORDS
 
 # An entry's words.

@@ -26,8 +26,9 @@ from ringleaf.core.headers import (
     write_ip_checksum,
 )
 from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.core.views import swap_items, window
-from ringleaf.hosts.agent import READY
+from ringleaf.hosts.agent import READY, TIMER_AT_PS
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_ROOM, fifo_pop, fifo_push
 from ringleaf.ina.atp.ledger import (
     AGAIN,
@@ -56,6 +57,7 @@ from ringleaf.ina.atp.ledger import (
     PROPOSED,
     RACKS,
     RESULT,
+    RESUMED_PS,
     RTT_PS,
     SEQUENCE,
     SIZE,
@@ -362,6 +364,28 @@ def transmit(arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
 
 
 @handler
-def fire_timer(_arena: Arena, _at: int, _packet: int, _now_ps: int) -> int:
-    """Do nothing: a server waits for workers to send again, and has no timer."""
+def repeat_results(arena: Arena, at: int, first: int, now_ps: int) -> int:
+    """Queue all results from a block on for all workers, as they may have been lost.
+
+    The timer, which is due at once, has the first one sent.
+    """
+    server = open_server(arena, at)
+    state, rows = server.state, server.rows
+    for sequence in range(first, first + state[ENTRIES]):
+        entry = sequence & (state[ENTRIES] - 1)
+        row = entry * ENTRY_WORDS
+        if rows[row + SEQUENCE] == sequence & SEQUENCE_MASK and rows[row + IS_DONE]:
+            rows[row + IS_MENDED] = 1
+            rows[row + ANSWERED_PS] = now_ps
+            answer(server, entry, RESULT, ALL)
+    state[RESUMED_PS] = arena.words[at + TIMER_AT_PS] = now_ps
+    return 0
+
+
+@handler
+def fire_timer(arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
+    """Send answers: a server has no other timer, as it waits for workers to send again."""
+    server = open_server(arena, at)
+    arena.words[at + READY] = server.answers.state[FIFO_COUNT] > 0
+    arena.words[at + TIMER_AT_PS] = FOREVER_PS
     return 0

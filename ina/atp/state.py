@@ -63,7 +63,8 @@ SHARE_END = IS_SHARED + 2  # blocks before it may take aggregators
 ROUND_PS = IS_SHARED + 3  # when this round began
 IS_LATE = IS_SHARED + 4  # 1: the last result came later than a round trip after that
 ECHO = IS_SHARED + 5  # 1: a result was marked on its way here
-FLIGHT = IS_SHARED + 6
+RESUMED_PS = IS_SHARED + 6  # when the first result came after the last change of trees
+FLIGHT = IS_SHARED + 7
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 

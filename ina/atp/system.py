@@ -41,6 +41,7 @@ class Atp(FolderSystem):
     layers = "ringleaf.ina.atp.layers"
     deals_on = True
     leases = True
+    rebuilds = True
     moves = True
 
     def check_racks(self, racks: Sequence[int], servers: int) -> None:

@@ -33,6 +33,7 @@ from ringleaf.core.headers import (
     write_priority,
 )
 from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.core.views import swap_items, window
 from ringleaf.hosts.agent import AGENT_WORDS, PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ringleaf.ina.atp.scaling import copy_integers, quantise
@@ -48,8 +49,10 @@ from ringleaf.ina.atp.state import (
     JOB,
     LANES,
     MARKED,
+    NEXT,
     POSITION_WORDS,
     RESULTS,
+    RESUMED_PS,
     SEQUENCE,
     SERVERS,
     TEMPLATES_AT,
@@ -98,6 +101,7 @@ from ringleaf.ina.flight import (
     queue_passed,
     take_sample,
     unlink_slot,
+    wait_anew,
 )
 from ringleaf.ina.leases import note_written, source_at, target_at
 from ringleaf.ina.tensors import (
@@ -276,6 +280,8 @@ def take_result(
     """Keep a result's values, and draw conclusions about other packets."""
     state = worker.state
     keep_values(arena, worker, position, head)
+    if state[RESUMED_PS] == FOREVER_PS:
+        state[RESUMED_PS] = now_ps
     if state[IS_SHARED]:
         note_marks(worker, position, head)
     else:
@@ -335,4 +341,15 @@ def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
         tell_window(arena, at + AGENT_WORDS + CONTROL, ON_LOSS, 1, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)
+    return 0
+
+
+@handler
+def wait_for_results(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+    """Wait for results anew: they take other ways from now on, and servers repeat them."""
+    worker = open_worker(arena, at)
+    state = worker.state
+    state[RESUMED_PS] = FOREVER_PS if state[BASE] < state[NEXT] else now_ps
+    wait_anew(worker.flight, now_ps)
+    arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     return 0

@@ -255,8 +255,8 @@ def test_shares_by_hand(
         (
             "rebuilds",
             {
-                *("omnireduce-switch", "panama", "sharp", "sharp-quantum2", "switchml"),
-                *("tern", "vote"),
+                *("a2tp", "atp", "esa", "omnireduce-switch", "panama", "sharp", "sharp-quantum2"),
+                *("switchml", "tern", "vote"),
             },
         ),
         ("deals_on", {"a2tp", "atp", "esa", "omnireduce", "panama"}),

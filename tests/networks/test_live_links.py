@@ -77,7 +77,7 @@ def test_the_next_run_has_the_usual_routes_and_links(tmp_path: Path) -> None:
     assert [row.wrong for row in rows] == [0, 0]
 
 
-@pytest.mark.parametrize("algo", ["switchml", "omnireduce-switch"])
+@pytest.mark.parametrize("algo", ["switchml", "omnireduce-switch", "atp"])
 def test_trees_lead_around_a_spine_that_stays_down(tmp_path: Path, algo: str) -> None:
     """The spine is the tree's root."""
     row = row_of(tmp_path, algo=algo, size="128K", faults="s2 down at 4us", reroute="5us")
