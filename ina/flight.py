@@ -223,9 +223,12 @@ def forget_sendings(flight: Flight) -> None:
 
 @inline
 def wait_anew(flight: Flight, now_ps: int) -> None:
-    """Have all slots in flight wait for a timeout from now on, which is not backed off."""
+    """Have all slots in flight wait for two timeouts from now on, which are not backed off.
+
+    One is for the answers to a whole window, which come together, and those to probes behind them.
+    """
     flight.state[ASKED] = NOT_ASKED
-    flight.state[HELD_PS] = now_ps
+    flight.state[HELD_PS] = now_ps + flight.state[MIN_TIMEOUT_PS]
     end_backoff(flight)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ringleaf.topologies.trees import AggregationTree
 
 Rounds = npt.NDArray[np.int64]
-"""The round of each of a worker's slots, (slots,); none, if workers need not go on together."""
+"""What a worker must tell the others before they go on: the round of each of its slots, or less."""
 
 Trees: TypeAlias = Sequence["AggregationTree"]
 

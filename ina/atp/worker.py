@@ -87,6 +87,7 @@ from ringleaf.ina.flight import (
     ATTEMPTS,
     LEVEL,
     SLOT_WORDS,
+    STRAYS,
     back_off,
     deadline_ps,
     end_backoff,
@@ -96,6 +97,7 @@ from ringleaf.ina.flight import (
     link_slot,
     note_answer,
     pop_slot,
+    push_again,
     push_lost,
     queue_overdue,
     queue_passed,
@@ -346,10 +348,21 @@ def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 @handler
 def wait_for_results(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
-    """Wait for results anew: they take other ways from now on, and servers repeat them."""
+    """Wait for results anew, as if all blocks had been sent now: servers repeat what was lost."""
     worker = open_worker(arena, at)
     state = worker.state
     state[RESUMED_PS] = FOREVER_PS if state[BASE] < state[NEXT] else now_ps
     wait_anew(worker.flight, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
+    return 0
+
+
+@handler
+def ask_for(arena: Arena, at: int, position: int, now_ps: int) -> int:
+    """Queue a probe for a position's block; the timer, which is due at once, has it sent."""
+    flight = open_worker(arena, at).flight
+    # Its answer says nothing of packets that were sent before, whose results are repeated.
+    flight.slots[position * SLOT_WORDS + STRAYS] = 1
+    push_again(flight, position)
+    arena.words[at + TIMER_AT_PS] = now_ps
     return 0
