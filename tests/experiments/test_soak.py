@@ -122,6 +122,8 @@ def test_links_that_stay_down_leave_all_joined_and_routes_know_of_them(
         ("switchml", {}, Disturbances(restarts=1, mends=1), False, True),
         ("switchml", {"reroute": "20us"}, Disturbances(restarts=1), False, True),
         ("netreduce", {"reroute": "20us"}, Disturbances(restarts=1, mends=1), False, True),
+        ("atp", {"reroute": "20us"}, Disturbances(lasting=1, mends=1), False, False),
+        ("atp", {}, Disturbances(lasting=1), False, True),
         ("atp", {}, Disturbances(restarts=1), False, False),
         ("ring", {}, Disturbances(restarts=1, lasting=1, mends=1), False, False),
     ],

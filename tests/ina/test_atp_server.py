@@ -8,14 +8,19 @@ from atp_network import job_on
 from lossy_network import Network, tree_of
 from start import start_tensor
 
-from ringleaf.hosts.agent import AGENT_WORDS
+from ringleaf.core.units import FOREVER_PS
+from ringleaf.hosts.agent import AGENT_WORDS, TIMER_AT_PS
+from ringleaf.hosts.fifo import FIFO_COUNT
 from ringleaf.ina.atp import ledger, reading, state, worker
 from ringleaf.ina.atp.control import AtpJob
 from ringleaf.ina.atp.moving import AggregatorMover
+from ringleaf.ina.atp.rebuilding import DeliveryRebuilder
 from ringleaf.ina.atp.server import find_entry
 from ringleaf.ina.atp.window import send_more
 from ringleaf.ina.atp.wire import SEQUENCE_AT, VALUES_AT
+from ringleaf.ina.flight import has_waiting, link_slot, pop_slot
 from ringleaf.ina.holdings import Holding
+from ringleaf.ina.rebuilding import Rounds
 from ringleaf.ina.tensors import INT32
 from ringleaf.ina.vote import reading as vote
 
@@ -110,6 +115,69 @@ def test_a_server_proposes_from_the_first_of_other_aggregators_on() -> None:
     for at in blocks[:2]:
         taken = state.open_worker(used.store.arena, at).rows.reshape(WINDOW, -1)
         assert set(taken[:, state.AGGREGATOR]) == {3, 4, 5, 6}
+
+
+def has_result(used: Network, block: int) -> None:
+    """Have the server have a block's result."""
+    server = ledger.open_server(used.store.arena, used.parties[0].agents[2].block)
+    row = server.rows.reshape(ENTRIES, -1)[block % ENTRIES]
+    row[[ledger.SEQUENCE, ledger.IS_DONE]] = block % 2**32, 1
+
+
+def rebuilder_of(used: Network) -> DeliveryRebuilder:
+    *workers, server = (agent.block for agent in used.parties[0].agents)
+    return DeliveryRebuilder([], lambda _: [], lambda _: {}, [*workers, server], [server])
+
+
+def told_all(used: Network, rebuilder: DeliveryRebuilder) -> Rounds:
+    rounds = [rebuilder.rounds(used.store.arena, at) for at in rebuilder.workers]
+    least: Rounds = np.min(rounds, axis=0)
+    return least
+
+
+def test_a_server_repeats_the_results_that_some_worker_lacks() -> None:
+    """By hand: one worker waits for block 2, which is lost, and has none behind it."""
+    used = network()
+    arena, rebuilder = used.store.arena, rebuilder_of(used)
+    for at, base in zip(rebuilder.workers[:2], (5, 2), strict=True):
+        state.open_worker(arena, at).state[[state.BASE, state.NEXT]] = base, 10
+    for block in (1, 3, 4, 9):
+        has_result(used, block)
+    (at,) = rebuilder.servers
+    rebuilder.go_on(arena, at, told_all(used, rebuilder), 70)
+    server = ledger.open_server(arena, at)
+    assert server.answers.rows[: server.answers.state[FIFO_COUNT]].tolist() == [3, 4, 9]
+    rows = server.rows.reshape(ENTRIES, -1)
+    assert rows[:10, ledger.ANSWERED_PS].tolist() == [0, 0, 0, 70, 70, 0, 0, 0, 0, 70]
+    assert rebuilder.resumed_ps(arena, at) == arena.words[at + TIMER_AT_PS] == 70
+
+
+@pytest.mark.parametrize("first", [0, 2**32 - 2])
+def test_a_worker_asks_for_blocks_that_are_due_and_that_no_server_has(first: int) -> None:
+    """By hand: of blocks 0 to 3 there is the third's result; the last one was sent just before."""
+    used = network()
+    arena, rebuilder = used.store.arena, rebuilder_of(used)
+    for at in rebuilder.workers[:2]:
+        mine = state.open_worker(arena, at)
+        mine.state[[state.BASE, state.NEXT, state.END]] = first
+        mine.state[state.ALLOWED] = 4
+        assert start_tensor(worker, arena, at, 0, 64 * 4, INT32, 1, now_ps=0)
+    round_trip_ps = int(mine.state[state.BASE_PS])
+    for sent_ps in (0, 1, 2, 3):
+        link_slot(mine.flight, pop_slot(mine.flight), 0, 0, sent_ps)
+    has_result(used, first + 2)
+    rebuilder.go_on(arena, at, told_all(used, rebuilder), 2 + round_trip_ps)
+    assert [pop_slot(mine.flight), pop_slot(mine.flight)] == [first % WINDOW, (first + 1) % WINDOW]
+    assert not has_waiting(mine.flight)
+    assert rebuilder.resumed_ps(arena, at) == FOREVER_PS
+
+
+def test_a_worker_that_waits_for_nothing_has_gone_on_at_once() -> None:
+    used = network()
+    arena, rebuilder = used.store.arena, rebuilder_of(used)
+    at = rebuilder.workers[0]
+    rebuilder.go_on(arena, at, told_all(used, rebuilder), 70)
+    assert rebuilder.resumed_ps(arena, at) == 70
 
 
 @pytest.mark.parametrize(
