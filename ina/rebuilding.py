@@ -2,7 +2,8 @@
 
 A controller learns of what is down, and of switches that have restarted and thus lost all sums. It
 plans a tree of what is left, asks workers for their rounds, tells switches, and has workers go on
-from where the last of them is; or, where switches may add up what they please, as they are.
+from where the last of them is. Systems whose packets say whose values are in them need no common
+round, and tell other numbers in place of rounds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ringleaf.topologies.trees import AggregationTree
 
 Rounds = npt.NDArray[np.int64]
-"""What a worker must tell the others before they go on: the round of each of its slots, or less."""
+"""Numbers that a worker tells, as the round of each of its slots; the least of each are for all."""
 
 Trees: TypeAlias = Sequence["AggregationTree"]
 
@@ -34,7 +35,7 @@ class Rebuilder(Protocol):
     """Builds one job's tree again.
 
     Attributes:
-        workers: Blocks of the job's workers.
+        workers: Blocks of the job's workers, and of servers that go on with them.
     """
 
     workers: Sequence[int]
@@ -57,7 +58,7 @@ class Rebuilder(Protocol):
         """Return a worker's rounds."""
 
     def go_on(self, arena: Arena, worker: int, least: Rounds, now_ps: int) -> None:
-        """Have a worker begin with the rounds of the last workers; its timer is due at once."""
+        """Have a worker begin with the least rounds of all; its timer is due as it wants."""
 
     def resumed_ps(self, arena: Arena, worker: int) -> int:
         """Return when a worker had its first result since; `FOREVER_PS`: it has none yet."""

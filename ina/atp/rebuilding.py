@@ -97,11 +97,13 @@ def _lost(arena: Arena, worker: int, results: npt.NDArray[np.int64], now_ps: int
     round_trip_ps = max(mine.state[state.BASE_PS], mine.flight.state[flight.SMOOTHED_PS])
     is_in_flight = slots[:, flight.NEXT] != flight.NOT_IN_FLIGHT
     is_due = now_ps - slots[:, flight.SENT_PS] >= round_trip_ps
-    (positions,) = np.nonzero(is_in_flight & is_due & ~_has(results, blocks))
+    (positions,) = np.nonzero(is_in_flight & is_due & ~has_results(results, blocks))
     return sorted(positions.tolist(), key=lambda position: blocks[position])
 
 
-def _has(results: npt.NDArray[np.int64], blocks: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def has_results(
+    results: npt.NDArray[np.int64], blocks: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
     """Return whether servers have these blocks' results.
 
     Where numbers of packets wrap, they may seem not to have them; then probes are answered.

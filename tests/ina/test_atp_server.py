@@ -14,7 +14,7 @@ from ringleaf.hosts.fifo import FIFO_COUNT
 from ringleaf.ina.atp import ledger, reading, state, worker
 from ringleaf.ina.atp.control import AtpJob
 from ringleaf.ina.atp.moving import AggregatorMover
-from ringleaf.ina.atp.rebuilding import DeliveryRebuilder
+from ringleaf.ina.atp.rebuilding import DeliveryRebuilder, has_results
 from ringleaf.ina.atp.server import find_entry
 from ringleaf.ina.atp.window import send_more
 from ringleaf.ina.atp.wire import SEQUENCE_AT, VALUES_AT
@@ -170,6 +170,13 @@ def test_a_worker_asks_for_blocks_that_are_due_and_that_no_server_has(first: int
     assert [pop_slot(mine.flight), pop_slot(mine.flight)] == [first % WINDOW, (first + 1) % WINDOW]
     assert not has_waiting(mine.flight)
     assert rebuilder.resumed_ps(arena, at) == FOREVER_PS
+
+
+def test_a_bit_for_each_block_of_a_server_says_whether_it_has_the_result() -> None:
+    """By hand: of two servers' last blocks, 132 and 7, and those before, which are every other."""
+    results = np.array([[132, 0b11, 0b10], [7, 1, 0]])
+    blocks = {132: 1, 130: 1, 128: 0, 68: 0, 66: 1, 64: 0, 134: 0, 4: 0, 7: 1, 5: 0, 9: 0}
+    assert has_results(results, np.array(list(blocks))).tolist() == [*map(bool, blocks.values())]
 
 
 def test_a_worker_that_waits_for_nothing_has_gone_on_at_once() -> None:
