@@ -172,25 +172,10 @@ class ScriptObserver:
     # Other meters.
 
     def _count_flops(self) -> None:
-        from torch.utils._python_dispatch import TorchDispatchMode
-        from torch.utils.flop_counter import flop_registry
+        from ringleaf.experiments.workloads.train.flops import FlopMeter
 
         clock, rate = self._clock, self._compute.flops
-
-        class Meter(TorchDispatchMode):
-            """Lets time pass for each operation that has FLOPs."""
-
-            def __torch_dispatch__(
-                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-            ) -> Any:
-                result = func(*args, **(kwargs or {}))
-                packet = getattr(func, "_overloadpacket", None)
-                if packet in flop_registry:
-                    count = flop_registry[packet](*args, **(kwargs or {}), out_val=result)
-                    clock.advance(flops_ps(count, rate))
-                return result
-
-        Meter().__enter__()
+        FlopMeter(lambda count: clock.advance(flops_ps(count, rate))).__enter__()
 
     def _pulse(self) -> None:
         """Say every now and then that this process works, while it says nothing else.
