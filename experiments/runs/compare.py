@@ -176,8 +176,11 @@ def _options_before(columns: Sequence[str], measure: Measure) -> list[str]:
 
 def _readers(measure: Measure) -> dict[str, ValueReader]:
     """Return how the options of the runs that have such a measure are read."""
-    spec = next(kind.spec for kind in WORKLOADS.values() if measure in kind.measures)
-    fields = {name: spec.model_fields[own].metadata for own, name in spec.names().items()}
+    kind = next(each for each in WORKLOADS.values() if measure in each.measures)
+    spec = kind.spec
+    fields = {
+        kind.column_of(name): spec.model_fields[own].metadata for own, name in spec.names().items()
+    }
     return {
         name: each
         for name, known in fields.items()

@@ -125,6 +125,7 @@ class WorkloadKind(ABC, Generic[SpecT]):
         lists: Options that are lists by themselves, and not swept.
         is_typed: Whether `ringleaf run` takes its options' flags, too.
         measures: How rows are compared, of runs and of sweeps.
+        clashing: Options whose names are columns of rows for something else.
     """
 
     name: ClassVar[str]
@@ -133,6 +134,7 @@ class WorkloadKind(ABC, Generic[SpecT]):
     lists: ClassVar[Sequence[str]] = ("algo",)
     is_typed: ClassVar[bool] = False
     measures: ClassVar[Sequence[Measure]] = ()
+    clashing: ClassVar[Sequence[str]] = ()
 
     @property
     @abstractmethod
@@ -253,6 +255,10 @@ class WorkloadKind(ABC, Generic[SpecT]):
         """Return the rows that a run has in the file of a sweep, without options."""
         del folder
         return [dict(row) for row in summary["rows"]]
+
+    def column_of(self, name: str) -> str:
+        """Return the column of an option in a sweep's rows: `asked_rate`, if they have a rate."""
+        return f"asked_{name}" if name in self.clashing else name
 
     def swept_options(self, names: Sequence[str]) -> list[str]:
         """Return the options that a sweep's rows have, of runs that differ by `names`."""

@@ -24,13 +24,13 @@ def rows_of(case: Case, names: Sequence[str]) -> list[dict[str, object]]:
         case: Its options.
         names: Those that are told, of which a list is told by the run's own rows.
     """
-    folder, known = Path(case["out"]), options_for(case)
+    folder, known, kind = Path(case["out"]), options_for(case), kind_of(case)
     options = {
-        name: case.get(name, known[name].default)
+        kind.column_of(name): case.get(name, known[name].default)
         for name in names
         if not isinstance(case.get(name), list)
     }
-    rows = kind_of(case).swept_rows(folder, read_summary(folder))
+    rows = kind.swept_rows(folder, read_summary(folder))
     return [options | row for row in rows]
 
 
@@ -64,7 +64,8 @@ def draw(
         with_figures: Whether figures are wanted.
     """
     kind = kind_of(given_first(out, places))
-    figures = kind.sweep_figures(lines, names) if with_figures else {}
+    columns = [kind.column_of(name) for name in names]
+    figures = kind.sweep_figures(lines, columns) if with_figures else {}
     svgs = draw_figures(out, figures)
     captions = {name: (each.title, each.caption) for name, each in figures.items()}
     page = sweep_report.render(kind, out.resolve().name, places, lines, names, svgs, captions)

@@ -36,7 +36,8 @@ def render(
         svgs: The figures of the sweep, by name.
         captions: Their titles and captions.
     """
-    options = [Column(each, each) for each in kind.told_apart(lines, names)]
+    swept = [kind.column_of(name) for name in names]
+    options = [Column(each, each) for each in kind.told_apart(lines, swept)]
     columns = [*options, *kind.swept_columns(lines)]
     differ = "differs" if len(places) == 1 else "differ"
     runs = f"{format_count(len(places), 'run')} that {differ}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.records import config, named_files
 from ringleaf.experiments.runs import session, sweep
-from ringleaf.experiments.runs.compare import options_of
+from ringleaf.experiments.runs.compare import options_of, read
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.runs.spec_file import read_cases, swept
-from ringleaf.experiments.runs.sweep_files import redraw
+from ringleaf.experiments.runs.sweep_files import draw, redraw, rows_of, write
 from ringleaf.experiments.workloads.collective import sparse_figure
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.results import CollectiveResults
@@ -377,3 +378,52 @@ def test_a_sweep_has_a_report(tmp_path: Path, runs: list[str]) -> None:
     assert "2 runs that differ in size" in page
     assert "<li>size=1K</li>" in page
     assert (tmp_path / "<b>" / "sweep.png").stat().st_size > 5_000
+
+
+CALL = {
+    **{"call": "broadcast", "group": "world", "ranks": 2, "size_bytes": 96, "dtype": "int64"},
+    **{"redop": "", "algo": "broadcast", "count": 1, "time_ps": 6_056_000, "total_ps": 6_056_000},
+    **{"busbw_gb_s": 0.02, "wrong": 0},
+}
+STAGES = {
+    **{"system": "nic", "products": 1e12, "latency_ps": 0, "tile": 1, "messages": 8},
+    **{"first_ps": 8_122_336, "time_ps": 8_263_456, "formula_ps": 8_235_104, "limit": "line"},
+    **{"rate": 968117.9, "wrong": 0, "retransmissions": 0},
+}
+TRAINING = {
+    **{"part": "a", "model": "cnn", "method": "none", "algo": "ring", "workload": "sync"},
+    **{"steps": 8, "loss": 1.5, "right_percent": 54.0, "time_ps": 386_000_000, "wrong": 0},
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "swept_name", "values", "own", "head"),
+    [
+        ({"script": "train.py"}, "algo", ("ring", "tree"), CALL, "<th>time (µs)</th>"),
+        ({"offload": "fcsn"}, "rate", ("10G", "100G"), STAGES, "<th>rate (1/s)</th>"),
+        ({"converge": "all"}, "loss", ("0", "1%"), TRAINING, "<th>loss</th>"),
+    ],
+)
+def test_a_sweep_keeps_options_and_results_of_one_name_apart(
+    tmp_path: Path,
+    options: dict[str, str],
+    swept_name: str,
+    values: tuple[str, str],
+    own: dict[str, Any],
+    head: str,
+) -> None:
+    lines = []
+    for value in values:
+        case = {**options, swept_name: value, "out": str(tmp_path / value)}
+        (tmp_path / value).mkdir()
+        for name, content in (("summary", {"rows": [own]}), ("config", {"given": case})):
+            text = json.dumps(content | {"schema_version": config.SCHEMA_VERSION})
+            (tmp_path / value / f"{name}.json").write_text(text)
+        lines += rows_of(case, [swept_name])
+
+    assert lines == [{f"asked_{swept_name}": value, **own} for value in values]
+    write(tmp_path / "sweep.csv", lines)
+    assert [key[0] for key in read(tmp_path).times_ps] == [*values]
+    [report] = draw(tmp_path, values, lines, [swept_name], with_figures=False)
+    assert f"<th>asked_{swept_name}</th>" in report.read_text()
+    assert head in report.read_text()

@@ -32,6 +32,7 @@ class ConvergeKind(WorkloadKind["ConvergeSpec"]):
     name = CONVERGE
     key = CONVERGE
     lists = ("parts", "detours")
+    clashing = ("loss", "steps")  # of a model, and how many steps a scheme has made of them
     measures = (Measure(("part", "model", "method", "algo", "workload"), "time_ps"),)
 
     @property

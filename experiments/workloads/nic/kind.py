@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin
 
@@ -11,6 +11,7 @@ from ringleaf.hosts.nic.registry import OFFLOADS
 
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
+    from ringleaf.experiments.records.columns import Column
     from ringleaf.experiments.workloads.nic.experiment import NicExperiment
     from ringleaf.experiments.workloads.nic.results import NicResults
     from ringleaf.experiments.workloads.nic.spec import NicSpec
@@ -25,6 +26,7 @@ class NicKind(WorkloadKind["NicSpec"]):
 
     name = "nic"
     key = OFFLOAD
+    clashing = ("rate",)  # of samples
     measures = (
         Measure(("system", "policy", "pool", "cache"), "forward_ps"),
         Measure(("system", "products", "latency_ps", "tile"), "time_ps"),
@@ -71,6 +73,14 @@ class NicKind(WorkloadKind["NicSpec"]):
         from ringleaf.experiments.workloads.nic.experiment import NicExperiment
 
         return NicExperiment(spec, **own)
+
+    def swept_columns(self, lines: Sequence[Mapping[str, Any]]) -> Sequence[Column]:
+        """Return the columns of a sweep's page: those of the offload whose rows these are."""
+        from ringleaf.experiments.workloads.nic.workload import workload_of
+
+        tables = (workload_of(name).columns for name in OFFLOADS.shipped())
+        fitting = (table for table in tables if {each.name for each in table} <= {*lines[0]})
+        return next(fitting, ())
 
     def read(self, folder: Path, summary: Mapping[str, Any]) -> NicResults:
         """Load the results of a run from its directory."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from ringleaf.experiments.workloads.train.modules import check_module, script_wo
 
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
+    from ringleaf.experiments.records.columns import Column
     from ringleaf.experiments.workloads.train.account import CallRow
     from ringleaf.experiments.workloads.train.experiment import TrainExperiment
     from ringleaf.experiments.workloads.train.results import TrainResults
@@ -33,6 +34,7 @@ class TrainKind(WorkloadKind["TrainSpec"]):
     name = "train"
     key = SCRIPT
     lists = (SCRIPT, "detours")
+    clashing = ("algo", "ranks")  # of a call
     measures = (
         Measure(("call", "group", "ranks", "size_bytes", "dtype", "redop", "algo"), "time_ps"),
     )
@@ -90,6 +92,13 @@ class TrainKind(WorkloadKind["TrainSpec"]):
         from ringleaf.experiments.workloads.train.account import CallRow
 
         return [CallRow(**row) for row in summary["rows"]]
+
+    def swept_columns(self, lines: Sequence[Mapping[str, Any]]) -> Sequence[Column]:
+        """Return the columns of a sweep's page."""
+        from ringleaf.experiments.workloads.train.results import COLUMNS
+
+        del lines
+        return COLUMNS
 
     def command(self, options: Mapping[str, Any]) -> str:
         """Return the command that does a run again."""
