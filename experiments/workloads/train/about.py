@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ringleaf.experiments.workloads.train.results import TrainResults
     from ringleaf.experiments.workloads.train.spec import TrainSpec
 
+MOST_UNTIMED = 4
+"""The most modules without a time that are named."""
+
 
 def about(spec: TrainSpec, graph: nx.Graph[str]) -> Iterator[str]:
     """Yield lines on the script, and on the network below it."""
@@ -60,6 +63,17 @@ def iterations(run: TrainResults) -> Iterator[str]:
         label = "iteration 2" if len(rest) == 1 else f"iterations 2 to {len(steps)}, median"
         waits = _share(wait_ps, typical_ps)
         yield f"{label}: {format_time(typical_ps)}, of which ranks wait {waits}"
+
+
+def untimed(run: TrainResults) -> Iterator[str]:
+    """Yield a line on times of modules that were not there, if there are any."""
+    if run.untimed:
+        first = ", ".join(run.untimed[:MOST_UNTIMED])
+        more = ", ..." if len(run.untimed) > MOST_UNTIMED else ""
+        yield (
+            f"without effect here: {format_count(len(run.untimed), 'entry')} for modules, as none "
+            f"that was called has such a path or class: {first}{more}"
+        )
 
 
 def _share(part_ps: float, whole_ps: float) -> str:

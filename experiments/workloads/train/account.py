@@ -11,7 +11,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.experiments.bounds.busbw import busbw_factor
 from ringleaf.experiments.workloads.train import calls
 from ringleaf.experiments.workloads.train.ways import PARTS
-from ringleaf.experiments.workloads.train.wire import ITERATION, SPANS
+from ringleaf.experiments.workloads.train.wire import ITERATION, SPANS, TIMED
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.train.rank_data import (
@@ -101,6 +101,7 @@ class Account:
         lines: The first collectives.
         iterations: By rank.
         spans: By rank.
+        timed: Paths and classes of modules whose times have counted.
     """
 
     ranks: int
@@ -108,6 +109,7 @@ class Account:
     left_out: int = 0
     iterations: list[list[RankIteration]] = field(default_factory=list)
     spans: list[list[RankSpan]] = field(default_factory=list)
+    timed: set[str] = field(default_factory=set)
     end_ps: int = 0
     _times: dict[Key, list[int]] = field(default_factory=dict)
     _wrong: dict[Key, int | None] = field(default_factory=dict)
@@ -150,6 +152,8 @@ class Account:
         elif kind == SPANS:
             [rows] = rest
             self.spans[rank] += [RankSpan(str(k), str(n), int(s), int(e)) for k, n, s, e in rows]
+        elif kind == TIMED:
+            self.timed.update(map(str, rest))
         else:
             raise ValueError(f"unknown note {kind!r}")
 

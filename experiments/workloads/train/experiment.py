@@ -17,6 +17,7 @@ from ringleaf.experiments.runs.progress import Progress
 from ringleaf.experiments.setup.network import make_graph
 from ringleaf.experiments.spec.choices import VIRTUAL
 from ringleaf.experiments.workloads.train.about import about
+from ringleaf.experiments.workloads.train.clock import parse_compute
 from ringleaf.experiments.workloads.train.folder import borrowed, fabric_folder
 from ringleaf.experiments.workloads.train.hosting import Hosting
 from ringleaf.experiments.workloads.train.processes import Processes
@@ -52,6 +53,7 @@ class TrainExperiment(Experiment[TrainSpec]):
             is_virtual=spec.net == VIRTUAL,
             ranks=spec.ranks,
             faults=of_faults(self.plain()),
+            untimed=[*(parse_compute(spec.compute).modules or ())],
         )
 
     def record(self, shown: Progress, folder: RunFolder) -> Generator[None]:

@@ -6,16 +6,26 @@ import threading
 import time
 from typing import Any
 
-import torch
 from torch import nn
+from torch.nn.parallel.distributed import _find_tensors
 
 from ringleaf.experiments.workloads.train.clock import Compute, flops_ps, main_thread_ns
 from ringleaf.experiments.workloads.train.link import FabricError, RankConnection
-from ringleaf.experiments.workloads.train.wire import BACKWARD, FORWARD, ITERATION, SPANS, WAITED
+from ringleaf.experiments.workloads.train.wire import (
+    BACKWARD,
+    FORWARD,
+    ITERATION,
+    SPANS,
+    TIMED,
+    WAITED,
+)
 
 PULSE_S = 0.1
 _WORKED_NS = 1_000_000  # in a pulse, by which a rank shows that it works
 _ALIVE_S = 1.0  # between words that say so
+
+WRAPPERS = frozenset({"_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod"})
+"""What FSDP, activation checkpointing and `torch.compile` call the module that they wrap."""
 
 MOST_SPANS = 20_000
 """The most spans that a rank notes for the timeline."""
@@ -38,6 +48,7 @@ class ScriptObserver:
         self._compute = compute
         self._timeline = timeline
         self._names: dict[int, str] = {}
+        self._timed: set[str] = set()
         self._open: list[tuple[nn.Module, int]] = []
         self._spans: list[list[Any]] = []
         self._count = 0
@@ -105,15 +116,17 @@ class ScriptObserver:
                 self._watch_backward(module, output)
 
     def _watch_backward(self, module: nn.Module, output: Any) -> None:
-        """Note when a module's backward pass begins: its output's gradient is there.
+        """Note when a module's backward pass begins: a gradient of its output is there.
 
         FSDP gathers a module's weights then, in a hook of the tensor, which goes before the node's.
         """
-        first = output[0] if isinstance(output, tuple | list) and output else output
-        if not isinstance(first, torch.Tensor) or not first.requires_grad:
-            return
+        has_begun = False
 
         def begin(_: object) -> None:
+            nonlocal has_begun
+            if has_begun:
+                return
+            has_begun = True
             with self._clock:
                 self._end_backward()
                 self._backward = self._name(module), self._clock.now_ps
@@ -121,11 +134,11 @@ class ScriptObserver:
                 if times is not None:
                     self._clock.advance(times.backward_ps)
 
-        node = first.grad_fn
-        if node is None:
-            first.register_hook(begin)
-        else:
-            node.register_prehook(begin)
+        for tensor in _find_tensors(output):
+            if tensor.grad_fn is not None:
+                tensor.grad_fn.register_prehook(begin)
+            elif tensor.requires_grad:
+                tensor.register_hook(begin)
 
     def _end_backward(self, end_ps: int | None = None) -> None:
         """Note a backward pass: it lasts until the next thing that this rank is seen to do."""
@@ -140,11 +153,20 @@ class ScriptObserver:
         modules = self._compute.modules
         classes = (each.__name__ for each in type(module).__mro__)  # fully_shard derives classes
         names = (self._name(module), *classes)
-        return next((modules[name] for name in names if name in modules), None)
+        known = next((name for name in names if name in modules), None)
+        if known is None:
+            return None
+        if known not in self._timed:
+            self._timed.add(known)
+            self._link.note(TIMED, known)
+        return modules[known]
 
     def _learn_names(self, root: nn.Module) -> None:
         for path, module in root.named_modules():
-            self._names.setdefault(id(module), path.removeprefix("module.") or type(root).__name__)
+            if not WRAPPERS & module._modules.keys():  # else the path is the wrapped module's
+                parts = [part for part in path.split(".") if part not in WRAPPERS]
+                name = ".".join(parts).removeprefix("module.") or type(module).__name__
+                self._names.setdefault(id(module), name)
 
     def _name(self, module: nn.Module) -> str:
         return self._names.get(id(module), type(module).__name__)

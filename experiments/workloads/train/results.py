@@ -18,7 +18,7 @@ from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.late_faults import tell_late
 from ringleaf.experiments.records.results import Results, as_csv, common
 from ringleaf.experiments.records.table import wrong_line
-from ringleaf.experiments.workloads.train.about import iterations
+from ringleaf.experiments.workloads.train.about import iterations, untimed
 from ringleaf.experiments.workloads.train.account import (
     Account,
     CallRow,
@@ -86,6 +86,7 @@ class TrainResults(Results):
         left_out: Collectives that there was no room to note.
         totals: Counters of the network.
         faults: The faults that were asked for, as `tell_late` needs them.
+        untimed: Paths and classes that no module has which was called, of those with times.
     """
 
     kind = "train"
@@ -99,9 +100,11 @@ class TrainResults(Results):
     left_out: int = 0
     totals: dict[str, int] = field(default_factory=dict)
     faults: Mapping[str, Any] = field(default_factory=dict)
+    untimed: Sequence[str] = ()
 
     def take(self, account: Account, outcomes: Sequence[RunResult]) -> None:
         """Take an account, and the outcomes of the networks that carried it."""
+        self.untimed = [name for name in self.untimed if name not in account.timed]
         self.rows += account.rows()
         self.iterations, self.spans = account.iterations, account.spans
         self.lines, self.left_out = account.lines, account.left_out
@@ -151,6 +154,7 @@ class TrainResults(Results):
                 f"and {format_count(len(self.rows) - len(self.shown), 'more row')}, in results.csv"
             )
         yield from iterations(self)
+        yield from untimed(self)
         if any(self.totals[name] for name in _TROUBLES):
             yield ", ".join(f"{what}: {self.totals[name]}" for name, what in _TROUBLES.items())
         yield from tell_late(self.faults, {"the training": self.totals["end_ps"]})
@@ -188,6 +192,7 @@ class TrainResults(Results):
             "left_out": self.left_out,
             "totals": self.totals,
             "faults": dict(self.faults),
+            "untimed": list(self.untimed),
             "iterations": [
                 {"time_ps": time_ps, "exposed_ps": round(exposed_ps)}
                 for time_ps, exposed_ps in self.steps()
@@ -227,6 +232,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> TrainResults:
         **common(folder, summary),
         **{name: summary[name] for name in ("ranks", "left_out", "totals")},
         faults=summary.get("faults", {}),
+        untimed=summary.get("untimed", []),
         rows=[CallRow(**row) for row in summary["rows"]],
         iterations=by_rank,
         spans=spans,

@@ -26,8 +26,9 @@ from ringleaf.errors import ProtocolError
 HELLO, JOIN, CALL, WAIT, NOTE, ALIVE, END = "hello", "join", "call", "wait", "note", "alive", "end"
 WELCOME, DONE, GO, ABORT = "welcome", "done", "go", "abort"
 
-ITERATION, SPANS = "iteration", "spans"
-"""The kinds of notes: the end of an iteration, and stretches of a rank's time."""
+ITERATION, SPANS, TIMED = "iteration", "spans", "timed"
+"""The kinds of notes: the end of an iteration, stretches of a rank's time, and the path or class by
+which a file of times has one for a module that was called."""
 
 FORWARD, BACKWARD, WAITED = "forward", "backward", "wait"
 """The kinds of stretches: a layer's passes, and waits for calls."""
