@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +44,10 @@ class ConvergeKind(WorkloadKind["ConvergeSpec"]):
         return ConvergeSpec
 
     def meant(self, options: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Return the options, with the plan's topology if none is given."""
+        """Return the options, with the plan's topology and seed if none are given."""
         del where
-        return {"topo": _plan_of(str(options[CONVERGE])).topo, **options}
+        plan = _plan_of(str(options[CONVERGE]))
+        return {"topo": plan.topo, "seed": plan.seed, **options}
 
     def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return the plan's name."""
@@ -67,7 +69,7 @@ class ConvergeKind(WorkloadKind["ConvergeSpec"]):
         from ringleaf.experiments.workloads.converge.plan import chosen
 
         plan = chosen(_plan_of(spec.converge), spec.parts, spec.steps)
-        return ConvergeExperiment(spec, plan, **own)
+        return ConvergeExperiment(spec, replace(plan, seed=spec.seed), **own)
 
     def read(self, folder: Path, summary: Mapping[str, Any]) -> ConvergeResults:
         """Load the results of a run from its directory."""

@@ -21,6 +21,7 @@ from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.drawing import read_results
 from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
+from ringleaf.experiments.workloads.converge.kind import KIND
 from ringleaf.experiments.workloads.converge.models import DealtModel
 from ringleaf.experiments.workloads.converge.plan import make_program, read_plan
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Setup
@@ -255,6 +256,15 @@ def test_a_wrong_plan_is_refused_by_place(
     path.write_text(json.dumps({**PLAN, **change}))
     with pytest.raises(ConfigError, match=f"convergence {path}: {complaint}"):
         read_plan(path)
+
+
+def test_the_seed_is_that_of_the_options_if_they_have_one(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(json.dumps({**PLAN, "seed": 7}))
+    for options, seed in (({}, 7), ({"seed": "5"}, 5)):
+        spec = KIND.resolve({"converge": str(path), **options})
+        assert spec.seed == seed
+        assert KIND.experiment(spec)._plan.seed == seed
 
 
 def test_a_setting_may_be_a_number(tmp_path: Path) -> None:
