@@ -287,6 +287,7 @@ class CollectiveCarrier:
             channel,
             combine=add if reduction is None else reduction.combine,
             by_callback=not (reduction is None or reduction.is_plain),
+            eager=collective.call.kind == SEND,
         )
         return schedule, need
 
@@ -331,9 +332,13 @@ class CollectiveCarrier:
         return self._plans[key]
 
     def _channel(self, collective: MatchedCalls, place: int) -> int:
-        """Return a channel of a group that is free for a collective."""
+        """Return a channel of a group that is free for a collective.
+
+        Messages have those of odd numbers, as their queue pairs ask for no credit.
+        """
         taken = {at.need.channel for at in self._active.values() if at.need.group == place}
-        return min(set(range(len(taken) + 1)) - taken)
+        is_message = collective.call.kind == SEND
+        return min(set(range(is_message, 2 * len(taken) + 2, 2)) - taken)
 
     def _unload(self, at: _UnderWay) -> list[Array]:
         buffers = buffers_of(self._data, at.collective)

@@ -93,6 +93,7 @@ class ExecutorRooms:
         group: int,
         channel: int,
         by_callback: bool,
+        eager: bool,
     ) -> Executors:
         """Return executors for plans, which are connected, on a channel.
 
@@ -103,7 +104,7 @@ class ExecutorRooms:
             self._known.move_to_end(key)
             return self._known[key][0]
         endpoints = self._endpoints
-        endpoints.connect(parts, group=group, channel=channel)
+        endpoints.connect(parts, group=group, channel=channel, eager=eager)
         staging = endpoints.staging(parts, dtype)
         size = 1 << (words_of(parts, staging, endpoints.regions) - 1).bit_length()
         executors = endpoints.executors(
@@ -146,6 +147,7 @@ class NetworkNeed:
         channel: The channel.
         combine: Reduces elements that compiled code does not add.
         by_callback: Whether it reduces all of them.
+        eager: Whether it leaves without credit, as both ends have asked for it.
     """
 
     key: Hashable
@@ -156,6 +158,7 @@ class NetworkNeed:
     channel: int
     combine: Combine
     by_callback: bool
+    eager: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,7 @@ class Lodgings:
             group=need.group,
             channel=need.channel,
             by_callback=need.by_callback,
+            eager=need.eager,
         )
         staging = self._endpoints.staging(need.parts, need.dtype).nodes.tolist()
         tensors = [self._memory.take(_tensor_bytes(need)) for _ in range(need.tensors)]
@@ -248,7 +252,7 @@ class FixedLodgings:
         """Make executors, if there are none; return the staging memory of each node."""
         staging = endpoints.staging(need.parts, need.dtype)
         if need.key not in executors:
-            endpoints.connect(need.parts, group=need.group, channel=need.channel)
+            endpoints.connect(need.parts, group=need.group, channel=need.channel, eager=need.eager)
             executors[need.key] = endpoints.executors(
                 need.parts,
                 staging,

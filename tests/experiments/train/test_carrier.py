@@ -146,6 +146,24 @@ def test_a_rank_passes_on_what_it_has_received_without_a_round_trip() -> None:
     assert [each.wrong for each in wires.carried] == [0] * 3
 
 
+@pytest.mark.parametrize("carrier", [CollectiveCarrier, AheadCarrier])
+def test_messages_wait_for_no_credit_whatever_went_before(
+    carrier: type[CollectiveCarrier],
+) -> None:
+    """Two links of 1 us; packets have 90 bytes on the line."""
+
+    def script(rank: Rank) -> Steps:
+        yield [rank.call(sums(2), np.ones(2, np.float32))]
+        for _ in range(3):
+            call = CollectiveCall("recv" if rank.rank else "send", "int32", "", 2, 1 - rank.rank)
+            yield [rank.call(call, np.ones(2, np.int32), room=8)]
+
+    wires = Wires([script, script], carrier=carrier).run()
+
+    message_ps = 2 * (PS_PER_US + serialize_ps(90, 100_000_000_000))
+    assert [each.end_ps - each.begin_ps for each in wires.carried[1:]] == [message_ps] * 3
+
+
 @pytest.mark.parametrize("dtype", ["float64", "int64", "uint8"])
 @pytest.mark.parametrize("op", ["product", "min"])
 def test_other_reductions_are_carried_by_hosts(dtype: str, op: str) -> None:
