@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ringleaf.core.units import PS_PER_MS, PS_PER_US
@@ -131,7 +132,7 @@ def _bar(start_ps: int, end_ps: int, first_ps: int, last_ps: int) -> tuple[float
 
 def _window(run: TrainResults) -> tuple[int, int]:
     """Return the start and the end of the iteration that is drawn; without any, of all."""
-    ends = [max(row.end_ps for row in rows) for rows in zip(*run.iterations, strict=False)]
+    ends = [*accumulate(time_ps for time_ps, _ in run.steps())]
     if len(ends) > 1:
         return ends[-2], ends[-1]
     end_ps = max([run.totals["end_ps"], *ends[:1], 1])

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -139,10 +140,14 @@ class TrainResults(Results):
         return _CAPTIONS
 
     def steps(self) -> list[tuple[int, float]]:
-        """Return each iteration's time, until the last rank's end, and its ranks' mean wait."""
+        """Return each iteration's time, until the last rank's end, and its ranks' mean wait.
+
+        Its ranks are those that have so many, as data may be dealt unevenly.
+        """
         steps, before_ps = [], 0
-        for rows in zip(*self.iterations, strict=False):
-            end_ps = max(row.end_ps for row in rows)
+        for each in zip_longest(*self.iterations):
+            rows = [row for row in each if row is not None]
+            end_ps = max(before_ps, *(row.end_ps for row in rows))
             steps.append((end_ps - before_ps, sum(row.exposed_ps for row in rows) / len(rows)))
             before_ps = end_ps
         return steps

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 
-from ringleaf.experiments.workloads.train.account import Account
+from ringleaf.experiments.workloads.train.account import Account, RankIteration
 from ringleaf.experiments.workloads.train.clock import Compute, ModuleTimes, RankClock
 from ringleaf.experiments.workloads.train.observer import ScriptObserver
 from ringleaf.experiments.workloads.train.results import TrainResults
@@ -83,3 +83,16 @@ def test_modules_have_their_paths_whatever_wraps_them() -> None:
         "without effect here: 1 entry for modules, as none that was called has such a path or "
         "class: 0.2"
     )
+
+
+def test_iterations_are_those_of_the_rank_that_has_most() -> None:
+    """As with DDP's join, or where one rank keeps the parameters, and no other has an optimizer."""
+    results = TrainResults(about=[], is_virtual=True, ranks=3)
+    results.iterations = [
+        [RankIteration(10, 2), RankIteration(20, 4)],
+        [],
+        [RankIteration(11, 4), RankIteration(22, 8), RankIteration(36, 5)],
+    ]
+    assert results.steps() == [(11, 3), (11, 6), (14, 5)]
+    results.iterations = [[RankIteration(10, 2), RankIteration(20, 4)], [RankIteration(30, 0)], []]
+    assert results.steps() == [(30, 1), (0, 4)]
