@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from typing import Any
+from weakref import ReferenceType, ref
 
 from torch import nn
 from torch.nn.parallel.distributed import _find_tensors
@@ -53,7 +54,8 @@ class ScriptObserver:
         self._spans: list[list[Any]] = []
         self._count = 0
         self._exposed_ps = 0
-        self._optimizer: int | None = None
+        self._optimizer: ReferenceType[Any] | None = None
+        self._steps: list[int] = []  # under way, of optimizers; an inner one behind its outer one
         self._backward: tuple[str, int] | None = None  # under way: its module, and its start
 
     def begin(self) -> None:
@@ -62,8 +64,12 @@ class ScriptObserver:
             register_module_forward_hook,
             register_module_forward_pre_hook,
         )
-        from torch.optim.optimizer import register_optimizer_step_post_hook
+        from torch.optim.optimizer import (
+            register_optimizer_step_post_hook,
+            register_optimizer_step_pre_hook,
+        )
 
+        register_optimizer_step_pre_hook(self._begin_step)
         register_optimizer_step_post_hook(self._step)
         if self._timeline or self._compute.modules is not None:
             register_module_forward_pre_hook(self._enter)
@@ -76,11 +82,26 @@ class ScriptObserver:
 
     # Iterations.
 
+    def _begin_step(self, optimizer: Any, *_: Any) -> None:
+        """Take note of a step, and forget one of the same optimizer that has failed."""
+        at = id(optimizer)
+        if at in self._steps:
+            del self._steps[self._steps.index(at) :]
+        self._steps.append(at)
+
     def _step(self, optimizer: Any, *_: Any) -> None:
-        """Note the end of an iteration: a step of the optimizer that took the first one."""
-        if self._optimizer is None:
-            self._optimizer = id(optimizer)
-        if self._optimizer == id(optimizer):
+        """Note the end of an iteration: a step of the optimizer that took the first one.
+
+        If the script has that one no more, as after another stage of training, it is the next's. A
+        step within another's, as of `ZeroRedundancyOptimizer`, is a part of that.
+        """
+        while self._steps and self._steps.pop() != id(optimizer):
+            pass
+        if self._steps:
+            return
+        if self._optimizer is None or self._optimizer() is None:
+            self._optimizer = ref(optimizer)
+        if self._optimizer() is optimizer:
             with self._clock:
                 self._end_backward()
                 exposed_ps = self._link.exposed_ps

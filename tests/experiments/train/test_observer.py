@@ -23,6 +23,7 @@ class Noted:
     def __init__(self) -> None:
         self.clock = RankClock(worked_ns=lambda: 0)
         self.account = Account(1)
+        self.exposed_ps = 0
 
     def note(self, *what: Any) -> None:
         self.account.note(0, what)
@@ -96,3 +97,26 @@ def test_iterations_are_those_of_the_rank_that_has_most() -> None:
     assert results.steps() == [(11, 3), (11, 6), (14, 5)]
     results.iterations = [[RankIteration(10, 2), RankIteration(20, 4)], [RankIteration(30, 0)], []]
     assert results.steps() == [(30, 1), (0, 4)]
+
+
+def test_an_iteration_ends_with_the_outer_step_of_the_first_optimizer_that_is_left() -> None:
+    class Optimizer:
+        pass
+
+    link: Any = Noted()
+    observer = ScriptObserver(link, Compute(), timeline=False)
+
+    def step(*optimizers: Optimizer) -> int:
+        """Take steps, each within the one before it; return the iterations so far."""
+        for each in optimizers:
+            observer._begin_step(each)
+        for each in reversed(optimizers):
+            observer._step(each)
+        return len(link.account.iterations[0])
+
+    outer, inner, other = Optimizer(), Optimizer(), Optimizer()
+    assert [step(outer, inner), step(other), step(outer, inner)] == [1, 1, 2]
+    observer._begin_step(outer)  # fails
+    assert step(outer, inner) == 3
+    del outer
+    assert [step(other), step(inner), step(other)] == [4, 4, 5]
