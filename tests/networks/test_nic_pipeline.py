@@ -110,3 +110,17 @@ def test_the_formula_by_hand() -> None:
 
 def test_lines_lead_from_host_to_host() -> None:
     assert [len(each.links) for each in lines(star(HOSTS), 4096)] == [2, 2]
+
+
+def test_the_formula_has_the_delays_of_hosts_and_switches() -> None:
+    """Each of two ways leads out of a host, through a switch, and into a host."""
+    delays = {"host_delay": "1us", "switch_delay": "300ns"}
+    stages = divide(make_layers(WIDTHS, seed=1), HOSTS)
+    samples = np.zeros((24, WIDTHS[0]), np.int8)
+    formulas = [
+        Work(PipelineSpec.read(options), stages, samples, samples).formula(
+            star(HOSTS), PipelineCase(1, 0, 1_000_000)
+        )
+        for options in ({}, delays)
+    ]
+    assert formulas[1].first_ps - formulas[0].first_ps == 2 * (2 * 1_000_000 + 300_000)

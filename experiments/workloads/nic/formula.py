@@ -27,10 +27,12 @@ class StageLine:
     Args:
         links: Its links, in their order.
         mtu: Payload bytes of a full packet.
+        inside_ps: The time that a packet spends in the hosts and switches on its way.
     """
 
     links: Sequence[Link]
     mtu: int
+    inside_ps: int = 0
 
     def _packets_ps(self, size_bytes: int, rate_bps: int) -> list[int]:
         sizes = [min(self.mtu, size_bytes - at) for at in range(0, size_bytes, self.mtu)]
@@ -46,19 +48,33 @@ class StageLine:
                 free_ps = max(free_ps, arrived[number]) + time_ps
                 arrived[number] = free_ps
             arrived = [time_ps + each.delay_ps for time_ps in arrived]
-        return arrived[-1]
+        return arrived[-1] + self.inside_ps
 
     def turn_ps(self, size_bytes: int) -> int:
         """Return the time for which a message keeps its slowest link busy."""
         return max(sum(self._packets_ps(size_bytes, each.rate_bps)) for each in self.links)
 
 
-def lines(graph: nx.Graph[str], mtu: int) -> list[StageLine]:
-    """Return the way from each host to the next one."""
+def lines(
+    graph: nx.Graph[str], mtu: int, *, host_delay_ps: int = 0, switch_delay_ps: int = 0
+) -> list[StageLine]:
+    """Return the way from each host to the next one.
+
+    Args:
+        graph: The topology.
+        mtu: Payload bytes of a full packet.
+        host_delay_ps: Of each packet, between an agent and its line, each way.
+        switch_delay_ps: Of each packet in a switch.
+    """
     table = routes(graph)
+    ways = [path(graph, *pair, table=table) for pair in pairwise(hosts(graph))]
     return [
-        StageLine([link(graph, *ends) for ends in pairwise(path(graph, *pair, table=table))], mtu)
-        for pair in pairwise(hosts(graph))
+        StageLine(
+            [link(graph, *ends) for ends in pairwise(way)],
+            mtu,
+            2 * host_delay_ps + (len(way) - 2) * switch_delay_ps,
+        )
+        for way in ways
     ]
 
 

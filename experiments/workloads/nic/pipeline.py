@@ -199,7 +199,7 @@ class Work:
         results: Int8,
     ) -> None:
         self._stages, self._samples, self._results = stages, samples, results
-        self._mtu = spec.mtu_bytes
+        self._spec = spec
 
     def formula(self, graph: nx.Graph[str], case: PipelineCase) -> Formula:
         """Return the times by formula."""
@@ -208,11 +208,18 @@ class Work:
             lines,
         )
 
+        spec = self._spec
+        ways = lines(
+            graph,
+            spec.mtu_bytes,
+            host_delay_ps=spec.host_delay_ps,
+            switch_delay_ps=spec.switch_delay_ps,
+        )
         products = [sum(layer.products for layer in stage) for stage in self._stages]
         return formula(
             [case.tile * each * case.product_ps // MILLION for each in products],
             [case.tile * stage[-1].outputs for stage in self._stages[:-1]],
-            lines(graph, self._mtu),
+            ways,
             messages=-(-len(self._samples) // case.tile),
             latency_ps=case.latency_ps,
         )
