@@ -58,8 +58,21 @@ class Collectives:
     ) -> FabricWork:
         """Copy each rank's tensor to all."""
         [tensor], [blocks] = inputs, outputs
-        self._same_sizes(calls.ALL_GATHER, tensor, blocks)
-        return self._make(calls.ALL_GATHER, [tensor], blocks)
+        if self._are_even(calls.ALL_GATHER, tensor, blocks):
+            return self._make(calls.ALL_GATHER, [tensor], blocks)
+        work = self.calls.work(blocks)
+        for root, block in enumerate(blocks):
+            is_root = root == self.calls.rank_here
+            self._make(
+                calls.BROADCAST,
+                *(([tensor], []) if is_root else ([], [block])),
+                like=block,
+                root=root,
+                count=block.numel(),
+                work=work,
+            )
+        blocks[self.calls.rank_here].data.copy_(tensor.detach())
+        return work
 
     def allgather_coalesced(
         self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any = None
@@ -104,10 +117,15 @@ class Collectives:
     ) -> FabricWork:
         """Reduce a tensor for each rank on that rank."""
         [tensor], [blocks] = outputs, inputs
-        self._same_sizes(calls.REDUCE_SCATTER, tensor, blocks)
-        return self._make(
-            calls.REDUCE_SCATTER, list(blocks), [tensor], op=_op(opts), count=tensor.numel()
-        )
+        op = _op(opts)
+        if self._are_even(calls.REDUCE_SCATTER, tensor, blocks):
+            count = tensor.numel()
+            return self._make(calls.REDUCE_SCATTER, list(blocks), [tensor], op=op, count=count)
+        work = self.calls.work([tensor])
+        for root, block in enumerate(blocks):
+            results = [tensor] if root == self.calls.rank_here else []
+            self._make(calls.REDUCE, [block], results, op=op, root=root, work=work)
+        return work
 
     def reduce_scatter_single(
         self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
@@ -210,13 +228,18 @@ class Collectives:
             )
         return [split * (tensor.numel() // max(rows, 1)) for split in splits]
 
-    def _same_sizes(self, kind: str, part: torch.Tensor, whole: Tensors) -> None:
-        sizes = {each.numel() for each in whole}
-        if len(whole) != self.calls.ranks or sizes != {part.numel()}:
+    def _are_even(self, kind: str, part: torch.Tensor, whole: Tensors) -> bool:
+        """Return whether all ranks' tensors are as large as this rank's.
+
+        Others are broadcast, or reduced, one after the other, as NCCL does it side by side.
+        """
+        sizes, own = [each.numel() for each in whole], self.calls.rank_here
+        if len(whole) != self.calls.ranks or sizes[own] != part.numel():
             raise RefusedCallError(
-                f"{kind}: must have {format_count(self.calls.ranks, 'tensor')} of "
-                f"{format_count(part.numel(), 'element')}, got {[each.numel() for each in whole]}"
+                f"{kind}: must have {format_count(self.calls.ranks, 'tensor')}, this rank's of "
+                f"{format_count(part.numel(), 'element')}, got {sizes}"
             )
+        return len({*sizes}) == 1
 
     def _whole_blocks(self, kind: str, whole: torch.Tensor, part: torch.Tensor) -> None:
         if whole.numel() != self.calls.ranks * part.numel():

@@ -224,6 +224,27 @@ def test_autograd_goes_on_where_what_it_has_kept_is_reduced() -> None:
     assert x.grad is not None
 
 
+def test_uneven_parts_are_broadcast_or_reduced_one_by_one() -> None:
+    """As by NCCL (`ProcessGroupNCCL::allgather`, `reduce_scatter`); Gloo refuses them."""
+    link, group = make(Base, ranks=2)
+    own, other, result = torch.ones(1), torch.zeros(2), torch.zeros(1)
+
+    group.allgather([[result, other]], [own]).wait()
+    assert link.calls == [
+        CollectiveCall("broadcast", "float32", "", 1, root=0),
+        CollectiveCall("broadcast", "float32", "", 2, root=1),
+    ]
+    assert result.tolist() == [1.0]
+
+    options = SimpleNamespace(reduceOp=dist.ReduceOp.MAX)
+    group.reduce_scatter([result], [[torch.full((1,), 3.0), torch.ones(2)]], options).wait()
+    assert link.calls[2:] == [
+        CollectiveCall("reduce", "float32", "max", 1, root=0),
+        CollectiveCall("reduce", "float32", "max", 2, root=1),
+    ]
+    assert result.tolist() == [6.0]  # twice what was given, as the link has it
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -233,7 +254,7 @@ def test_autograd_goes_on_where_what_it_has_kept_is_reduced() -> None:
         ),
         (
             lambda g: g.allgather([[torch.empty(1)]], [torch.ones(1)]),
-            "must have 2 tensors of 1 elem",
+            "must have 2 tensors, this rank's of 1 elem",
         ),
         (
             lambda g: g.all_to_all_single(torch.empty(3), torch.ones(3)),
