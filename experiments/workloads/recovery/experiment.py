@@ -106,6 +106,9 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
         tell("iteration without losses")
         usual = regular_plan(spec.shape, tuple(range(spec.workers)))
         self.results.usual_ps = usual_ps = traffic.alone_ps(usual)
+        if any(RECOVERIES[name].saves for name in spec.recovery):
+            apart, why = format_time(self._interval_ps(usual_ps)), self._interval_by
+            self.results.checkpoints = f"checkpoints are {apart} apart at least, {why}"
         for name in spec.recovery:
             tell(name)
             course = self._course(name, traffic)
@@ -130,6 +133,13 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
             paces=self._paces,
             seed=spec.seed,
         )
+
+    @property
+    def _interval_by(self) -> str:
+        """What the time between checkpoints follows from."""
+        if self.spec.checkpoint_interval_ps is not None:
+            return "as asked for"
+        return f"{USUAL_INTERVAL} iterations" if self.spec.rates is None else "by Young's formula"
 
     def _interval_ps(self, usual_ps: int) -> int:
         """Return the time between checkpoints."""

@@ -122,6 +122,7 @@ class RecoveryResults(Results):
     Attributes:
         config: The options, as resolved.
         usual_ps: An iteration without losses and checkpoints.
+        checkpoints: How far apart they are, and by what; "": no recovery saves any.
         lines: All losses, by recovery.
         phases: All phases, by recovery.
         ended: Why recoveries could not go on.
@@ -138,6 +139,7 @@ class RecoveryResults(Results):
 
     config: Mapping[str, Any] = field(default_factory=dict)
     usual_ps: int = 0
+    checkpoints: str = ""
     lines: list[RecoveryLine] = field(default_factory=list)
     phases: list[PhaseLine] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
@@ -218,6 +220,7 @@ class RecoveryResults(Results):
         yield from self.ended
         yield from tell_late(self.config, {row.recovery: row.time_ps for row in self.rows})
         yield f"an iteration without losses takes {format_time(self.usual_ps)}"
+        yield from filter(None, [self.checkpoints])
         if self.wrong is None:
             yield "nothing was checked, as messages had sizes only"
         else:
@@ -247,7 +250,7 @@ class RecoveryResults(Results):
 
     def plain(self) -> dict[str, Any]:
         """Return what is known of all recoveries together."""
-        names = ("usual_ps", "ended", "reason", "retransmissions", "simulations")
+        names = ("usual_ps", "checkpoints", "ended", "reason", "retransmissions", "simulations")
         return {name: getattr(self, name) for name in names} | {"config": dict(self.config)}
 
     def keep(self, folder: RunFolder) -> None:
@@ -284,6 +287,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> RecoveryResults:
     return RecoveryResults(
         **common(folder, summary),
         **{name: summary[name] for name in names},
+        checkpoints=summary.get("checkpoints", ""),
         rows=[RecoveryRow(**row) for row in summary["rows"]],
         lines=lines,
         phases=phases,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from ringleaf.core.units import format_time
 from ringleaf.experiments.commands.cli import make_app
 
 MODEL: dict[str, Any] = {
@@ -42,6 +44,7 @@ def test_a_loss_in_packets_has_exact_sums_and_a_row(tmp_path: Path) -> None:
 
     [row] = summary["rows"]
     assert "# wrong values: 0 OK" in output
+    assert "# checkpoints are 1 ms apart at least, as asked for" in output
     assert (row["losses"], row["iterations"], row["wrong"]) == (1, 6, 0)
     assert row["detect_ps"] == 100_000_000
     assert row["recover_ps"] == 600_000_000  # detected, and begun anew
@@ -165,6 +168,9 @@ def test_drawn_failures_recur_and_are_the_same_for_all(tmp_path: Path) -> None:
     summary, output = run(tmp_path, "--net", "flow", **options)
 
     assert "Llama 3 405B, 54 days of 16,384 GPUs" in output
+    mttf_s = 54 * 86400 * 16384 / (419 * 1e9 * len(summary["config"]["hosts_of_ranks"]))
+    apart = format_time(round(1e12 * math.sqrt(2 * 50e-6 * mttf_s)))
+    assert f"# checkpoints are {apart} apart at least, by Young's formula" in output
     first = (tmp_path / "out" / "results.csv").read_bytes()
     lines = list(csv.DictReader((tmp_path / "out" / "losses.csv").open()))
     assert all(row["losses"] > 2 for row in summary["rows"])
