@@ -8,8 +8,9 @@
     1,0,1,1,copy
 
 The first comment may be missing, and any of its facts: there is one rank more than the largest
-number, and likewise for chunks; the root is 0 and the collective allreduce. Other lines that begin
-with `#` are comments. Cells may also be separated by semicolons or tabs, and comments be in quotes
+number, and likewise for chunks; the root is 0 and the collective allreduce. Steps may begin at
+another number and leave some out: those that have rows count. Other lines that begin with `#` are
+comments. Cells may also be separated by semicolons or tabs, and comments be in quotes
 or have empty cells after them, as spreadsheets write tables.
 """
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ringleaf.collectives.collective import Collective
@@ -59,7 +60,7 @@ def read(text: str, where: str) -> ScheduleSource:
         ScheduleError: If a line is no row; the message names it.
     """
     facts, rows, lines = _Facts(), list[Transfer](), list[int]()
-    awaited, step, between = True, 0, ","
+    awaited, step, turn, between = True, -1, -1, ","
     for number, line in enumerate(text.splitlines(), 1):
         at = f"{where}: line {number}"
         if line.lstrip('"').startswith("#"):
@@ -74,8 +75,9 @@ def read(text: str, where: str) -> ScheduleSource:
             row = _row(line, between, at)
             if row.step < step:
                 raise ScheduleError(f"{at}: step must be {step} or more, got {row.step}")
+            turn += row.step > step
             step = row.step
-            rows.append(row)
+            rows.append(row if turn == step else replace(row, step=turn))
             lines.append(number)
             if len(rows) > MOST_ROWS:
                 raise ScheduleError(f"{at}: at most {MOST_ROWS} rows, got more")
