@@ -24,6 +24,11 @@ class Collective(Enum):
     ALL_GATHER = "all_gather"
     ALL_TO_ALL = "all_to_all"
 
+    @property
+    def is_rooted(self) -> bool:
+        """Whether one rank, the root, has a part of its own."""
+        return self in (Collective.BROADCAST, Collective.REDUCE)
+
 
 def check_ranks(where: str, ranks: int) -> None:
     """Refuse fewer ranks than 1. One rank alone has nothing to do: its schedule is empty."""

@@ -253,6 +253,23 @@ def check(schedule: Schedule) -> None:
         check_scratch(schedule.columns, schedule.nodes, schedule.places, schedule.chunks, where)
 
 
+def check_asked_root(schedule: Schedule, root: int) -> None:
+    """Refuse a root that someone has asked for, unless the schedule has it; 0 may be a default.
+
+    Raises:
+        ScheduleError: If a file has another one, or the collective has none.
+    """
+    if root in (0, schedule.root):
+        return
+    has = (
+        f"root must be {schedule.root}, as it is there"
+        if schedule.collective.is_rooted
+        else "has no root"
+    )
+    where = f"{schedule.algorithm} {schedule.collective.value}"
+    raise ScheduleError(f"{where}: {has}, got {root}; leave it out")
+
+
 def _make_sense(schedule: Schedule) -> bool:
     """Return whether the rows are sorted by step and name existing nodes and chunks."""
     rows = schedule.distinct

@@ -108,6 +108,7 @@ class Synthesiser:
         look: Its look in figures.
         solve: Returns the plan of a problem. Raises ScheduleError if it can't.
         takes_sketch: Whether problems may have a sketch.
+        takes_chunks: Whether problems may say how many chunks there shall be.
         package: The package that solves for it, of an extra; "": it needs none.
         revision: Counts changes of its results, so that kept ones are not taken for new ones.
     """
@@ -120,6 +121,7 @@ class Synthesiser:
     package: str = ""
     revision: int = 1
     takes_sketch: bool = False
+    takes_chunks: bool = True
 
 
 def check_reach(wires: RankNetwork) -> None:

@@ -96,6 +96,10 @@ def synth_command(
         raise ConfigError(f"synth: {synthesiser} takes no sketch, got {str(sketch)!r}; take taccl")
     valid = [name for name, each in SUFFIXES.items() if each in member.collectives]
     goal = member.collectives[0]
+    if chunks is not None and not member.takes_chunks:
+        raise ConfigError(f"synth: {synthesiser} chooses chunks itself, got {chunks}; leave it out")
+    if root and not any(each.is_rooted for each in member.collectives):
+        raise ConfigError(f"synth: {synthesiser} takes no root, got {root}; leave it out")
     if collective:
         goal = SUFFIXES[choose("synth", "collective", collective, valid)]
     tell = say if out is None else say_if_read

@@ -67,8 +67,10 @@ def verify_command(
     schedule = algorithm.build(
         ranks, hierarchy=levels, segments=segments, root=root, network=network
     )
+    from ringleaf.collectives.schedule import check_asked_root
     from ringleaf.collectives.verify import verify
 
+    check_asked_root(schedule, root)
     proof = verify(schedule, repeats=algorithm.ranks is not None)
     if export is not None and file_format is not None:
         _write(export, file_format.write(schedule))

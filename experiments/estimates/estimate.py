@@ -200,13 +200,11 @@ def messages(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
     segments = max(1, min(size_bytes // 4096, max(FEW_ROWS // (2 * ranks), ranks - 1)))
     if algorithm.name == "doubletree":
         segments = max(segments, 2)  # one in each tree
-    return (1 if algorithm.collective in _ROOTED else 2) * (ranks - 1) * segments
+    return (1 if algorithm.collective.is_rooted else 2) * (ranks - 1) * segments
 
 
 PIPELINES = ("tree", "doubletree", "chain", "broadcast", "reduce")
 """Algorithms that pass a tensor on in segments."""
-
-_ROOTED = (Collective.BROADCAST, Collective.REDUCE)
 
 
 def rows(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:

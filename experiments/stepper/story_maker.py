@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 
 from ringleaf.collectives.algorithm import Algorithm
-from ringleaf.collectives.schedule import Schedule
+from ringleaf.collectives.schedule import Schedule, check_asked_root
 from ringleaf.collectives.verify import demanded
 from ringleaf.core.mersenne import Mersenne
 from ringleaf.core.tensors import Array
@@ -73,7 +73,7 @@ def _place(request: StepRequest) -> tuple[nx.Graph[str], int]:
 
 def _schedule(request: StepRequest, graph: nx.Graph[str], ranks: int, size_bytes: int) -> Schedule:
     spec = request.spec
-    return request.algorithm.build(
+    schedule = request.algorithm.build(
         ranks,
         size_bytes=size_bytes,
         hierarchy=fold_hierarchy(graph.graph["hierarchy"], ranks),
@@ -83,6 +83,8 @@ def _schedule(request: StepRequest, graph: nx.Graph[str], ranks: int, size_bytes
         embedding=embedding_of(graph, ranks),
         network=Cabling(graph),
     )
+    check_asked_root(schedule, spec.root)
+    return schedule
 
 
 def _inputs(spec: StepSpec, ranks: int, elements: int) -> list[Array]:

@@ -80,6 +80,8 @@ def test_a_broadcast_s_root_is_the_file_s(tmp_path: Path) -> None:
     words = ("--algo", path, "--topo", topo, "--size", "4K", "-o", tmp_path / "out")
     done = typed("run", *words, *NO_FIGURES)
     assert "# wrong values: 0 OK" in done.stdout, done.stderr
+    assert "root must be 2, as it is there, got 1" in typed("verify", path, "--root", "1").stderr
+    assert typed("verify", path, "--root", "2").returncode == 0
 
 
 def test_a_spec_may_name_a_file(tmp_path: Path) -> None:

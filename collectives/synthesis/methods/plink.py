@@ -112,4 +112,11 @@ def two_levels(ranks: int, groups: Groups) -> Schedule:
     return Schedule(Collective.ALLREDUCE, "two levels", ranks, chunks, rows)
 
 
-SYNTHESISER = Synthesiser("plink", "PLink", (Collective.ALLREDUCE,), Look("#4f8f4f", "$P$"), solve)
+SYNTHESISER = Synthesiser(
+    "plink",
+    "PLink",
+    (Collective.ALLREDUCE,),
+    Look("#4f8f4f", "$P$"),
+    solve,
+    takes_chunks=False,
+)

@@ -12,7 +12,7 @@ from ringleaf.collectives.algorithm import NOWHERE, Algorithm
 from ringleaf.collectives.compression.compressor import codec_of
 from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.collectives.queue_pairs import over_queue_pairs
-from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.units import format_count
 from ringleaf.errors import BackendError, ScheduleError
 from ringleaf.experiments.checking.carrying import CarriedCollective, carry
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 FEW = 5
 """As many lost hosts are counted, fewer are named."""
-
-_ROOTED = (Collective.REDUCE, Collective.BROADCAST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +269,7 @@ class AttemptCarrier:
         return self._shrinking.without_lost(
             attempt.members,
             where=algorithm.name,
-            root=schedule.root if algorithm.collective in _ROOTED else None,
+            root=schedule.root if algorithm.collective.is_rooted else None,
             served=_is_served(algorithm, schedule),
         )
 
