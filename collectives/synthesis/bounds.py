@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.wires import RankNetwork
-from ringleaf.core.units import PS_PER_S
+from ringleaf.core.units import FOREVER_PS, PS_PER_S
 
 
 def gather_bound_ps(wires: RankNetwork, chunks: int, chunk_bytes: int) -> int:
@@ -77,8 +79,33 @@ def least_time(times: Iterable[int], need: int) -> int:
     return high
 
 
-def least_in_pieces_ps(wires: RankNetwork, size_bytes: int, collective: Collective) -> int:
+def least_in_pieces_ps(
+    wires: RankNetwork, size_bytes: int, collective: Collective, root: int = 0
+) -> int:
     """Return the least time of a collective whose data may be cut as one likes.
+
+    It is that of the rates of wires, or of the delays on the longest of shortest ways.
+    """
+    return max(
+        _least_by_rates_ps(wires, size_bytes, collective), _farthest_ps(wires, collective, root)
+    )
+
+
+def _farthest_ps(wires: RankNetwork, collective: Collective, root: int) -> int:
+    """Return the delay from a rank to the one that gets its data last, by others or not."""
+    delays = np.full((wires.ranks, wires.ranks), FOREVER_PS // 2)
+    np.fill_diagonal(delays, 0)
+    for pair, delay_ps in wires.delays_ps.items():
+        delays[pair] = delay_ps
+    for by in range(wires.ranks):
+        np.minimum(delays, delays[:, by, None] + delays[by], out=delays)
+    if collective is Collective.BROADCAST:
+        return int(delays[root].max())
+    return int((delays[:, root] if collective is Collective.REDUCE else delays).max())
+
+
+def _least_by_rates_ps(wires: RankNetwork, size_bytes: int, collective: Collective) -> int:
+    """Return the least time by rates.
 
     In an all-gather each rank must get (n - 1) / n of the size by the wires that end at it; in a
     reduce-scatter it must send as much by those that begin there, and may get less, as sums are

@@ -119,7 +119,7 @@ class Synthesiser:
     look: Look
     solve: Callable[[Problem], SynthesisPlan]
     package: str = ""
-    revision: int = 1
+    revision: int = 2
     takes_sketch: bool = False
     takes_chunks: bool = True
 

@@ -76,7 +76,9 @@ def _plans(
         ("trees by multiplicative weights", str(packing.many)),
         ("rate of these", f"{packing.many_rate * unit_bps / 1e9:g} Gbit/s"),
     )
-    bound_ps = least_in_pieces_ps(problem.wires, problem.size_bytes, problem.collective)
+    bound_ps = least_in_pieces_ps(
+        problem.wires, problem.size_bytes, problem.collective, problem.root
+    )
     if (
         wires.ways.keys() == problem.wires.ways.keys()
         and problem.collective is not Collective.ALLREDUCE
@@ -208,5 +210,5 @@ SYNTHESISER = Synthesiser(
     (Collective.ALLREDUCE, Collective.BROADCAST, Collective.REDUCE),
     Look("#3b7f9e", "$B$"),
     solve,
-    revision=2,
+    revision=3,
 )

@@ -35,6 +35,32 @@ def test_least_times_count_the_direction_in_which_data_must_go(
     assert least_in_pieces_ps(SLOW_BACK, 3000, collective) == least_ps
 
 
+# A line of ranks: 5 us from 0 to 1, 7 us from 1 to 2; 1 us and 2 us on the ways back.
+LINE = RankNetwork.direct(
+    3,
+    [
+        *((0, 1, GBPS, 5 * US), (1, 2, GBPS, 7 * US)),
+        *((1, 0, GBPS, 1 * US), (2, 1, GBPS, 2 * US)),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("collective", "root", "least_ps"),
+    [
+        (Collective.ALLREDUCE, 0, 12 * US),  # what 0 has must get to 2
+        (Collective.ALL_GATHER, 0, 12 * US),
+        (Collective.BROADCAST, 0, 12 * US),
+        (Collective.BROADCAST, 1, 7 * US),
+        (Collective.REDUCE, 0, 3 * US),
+    ],
+)
+def test_least_times_of_a_few_bytes_are_those_of_the_longest_way(
+    collective: Collective, root: int, least_ps: int
+) -> None:
+    assert least_in_pieces_ps(LINE, 1, collective, root) == least_ps
+
+
 @pytest.mark.parametrize("collective", [Collective.ALLREDUCE, Collective.ALL_GATHER])
 def test_one_rank_needs_no_time(collective: Collective) -> None:
     assert least_in_pieces_ps(RankNetwork.direct(1, []), 3000, collective) == 0
