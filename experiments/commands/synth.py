@@ -97,7 +97,7 @@ def synth_command(
     valid = [name for name, each in SUFFIXES.items() if each in member.collectives]
     goal = member.collectives[0]
     if chunks is not None and not member.takes_chunks:
-        raise ConfigError(f"synth: {synthesiser} chooses chunks itself, got {chunks}; leave it out")
+        raise ConfigError(f"synth: chunks must be left to {synthesiser}, got {chunks}")
     if root and not any(each.is_rooted for each in member.collectives):
         raise ConfigError(f"synth: {synthesiser} takes no root, got {root}; leave it out")
     if collective:

@@ -257,9 +257,11 @@ def _names(text: str) -> list[str]:
 
 
 def _whole_numbers(least: int) -> ValueReader:
+    """Return the reader of numbers separated by commas: each once, in order."""
+
     def parse(text: str, where: str) -> tuple[int, ...]:
         parts = text.split(",") if text else []
-        return tuple(whole_number(where, part.strip(), least) for part in parts)
+        return tuple(dict.fromkeys(whole_number(where, part.strip(), least) for part in parts))
 
     return ValueReader(parse, listed=True)
 

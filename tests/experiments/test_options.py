@@ -13,6 +13,7 @@ from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective import spec as collective
 from ringleaf.experiments.workloads.collective.kind import OPTIONS, make_command, resolve, run_name
+from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 
 
 def test_defaults_compare_all_six_over_a_sweep() -> None:
@@ -45,6 +46,12 @@ def test_sizes_whose_times_overflow_are_refused(size: str, rate: str) -> None:
 
 def test_repeated_algorithms_run_once() -> None:
     assert resolve({"algo": "ring, switchml,ring"}).algos == ("ring", "switchml")
+
+
+def test_repeated_counts_and_entries_run_once() -> None:
+    typed = {"jobs": [{"model": "resnet50"}] * 2, "counts": [2, 1, 1], "entries": "64, 64,128"}
+    spec = JobsSpec.model_validate(typed)
+    assert (spec.counts, spec.entries) == ((2, 1), (64, 128))
 
 
 def test_every_option_reaches_the_spec() -> None:

@@ -111,7 +111,7 @@ def test_an_interrupted_search_gives_the_best_so_far(
         (("tacos", "--topo", TORUS, "--sketch", "a.yaml"), "tacos takes no sketch, got 'a.yaml'"),
         (("taccl", "--topo", TORUS, "--sketch", "no.yaml"), "sketch: can't read, got 'no.yaml'"),
         (("tacos", "--topo", TORUS, "--chunks", "0"), "chunks must be 1 to"),
-        (("plink", "--topo", TORUS, "--chunks", "7"), "plink chooses chunks itself, got 7"),
+        (("plink", "--topo", TORUS, "--chunks", "7"), "chunks must be left to plink, got 7"),
         (("tacos", "--topo", TORUS, "--root", "2"), "tacos takes no root, got 2; leave it out"),
         (("tacos", "--topo", TORUS, "-o", "plan.pdf"), "out: "),
     ],
