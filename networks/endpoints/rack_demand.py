@@ -113,16 +113,16 @@ class RackDemand:
         return self._by_rack(done), self._by_rack(left), pairs
 
     def _look_at(self, ends: Words) -> None:
-        """Find what follows from the ends of queue pairs alone: few things are asked as often."""
+        """Find what follows from the ends of queue pairs alone, as they seldom change."""
         self._ends = ends
         src, dst = ends.T
         numbers, self._place = np.unique(src * len(self._rack_of) + dst, return_inverse=True)
         sides = np.divmod(numbers, len(self._rack_of))
         self._pairs = list(zip(*(side.tolist() for side in sides), strict=True))
-        self._between = self._rack_of[ends]
+        self._racks_of_ends = self._rack_of[ends]
 
     def _by_rack(self, sizes: Words) -> Matrix:
-        return _between(self._between, sizes, self._racks)
+        return _between(self._racks_of_ends, sizes, self._racks)
 
     def planned(
         self, schedule: Schedule, nodes: Sequence[int], elements: int, itemsize: int
