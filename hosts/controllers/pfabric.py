@@ -9,8 +9,10 @@ time it is four times as much.
 Other differences: a switch whose queue is full drops the packet that arrives and not the one with
 most bytes left. What is left of a flow is what is posted to its queue pair and not acknowledged. As
 the transport needs packets in order, a queue pair's class rises only when all that it has sent is
-acknowledged. Acknowledgements have the highest class. After repeated timeouts, the paper's window
-is one packet until something gets through (4.2); so it is here.
+acknowledged; likewise it falls where ports are not served by strict priority, or PFC pauses classes
+each by itself, as a lower class may go first there. Acknowledgements have the highest class. After
+repeated timeouts, the paper's window is one packet until something gets through (4.2); so it is
+here.
 """
 
 from __future__ import annotations

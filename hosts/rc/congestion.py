@@ -58,6 +58,7 @@ from ringleaf.hosts.rc.state import (
     QP_WORDS,
     QPS_AT,
     SENT_PSN,
+    STRICT_CLASSES,
     TEMPLATE_AT,
     Qp,
 )
@@ -76,15 +77,15 @@ AGAIN_PS = -1  # in place of the time of a packet that was sent more than once
 
 
 @inline
-def take_priority(arena: Arena, qp: Qp, priority: int) -> None:
+def take_priority(arena: Arena, at: int, qp: Qp, priority: int) -> None:
     """Let data have a priority from now on, if no packet overtakes another of the queue pair by it.
 
-    Where it rises, all that was sent must have been acknowledged.
+    Where it rises, all that was sent must have been acknowledged; likewise where it falls and the
+    network may send packets of a lower class first.
     """
     state = qp.state
-    if priority < state[PRIORITY] or (
-        priority > state[PRIORITY] and state[ACKED_PSN] == state[SENT_PSN]
-    ):
+    may_fall = priority < state[PRIORITY] and arena.words[at + STRICT_CLASSES]
+    if may_fall or (priority != state[PRIORITY] and state[ACKED_PSN] == state[SENT_PSN]):
         state[PRIORITY] = priority
         write_priority(window(arena.bytes, state[TEMPLATE_AT], HEAD_BYTES), priority)
 
@@ -98,7 +99,7 @@ def tell_controller(arena: Arena, at: int, qp: Qp, event: int, argument: int, no
     call_handler(words[block + event], arena, block, argument, now_ps)
     qp.state[ALLOWED] = words[block + WINDOW]
     if words[block + CONTROL_PRIORITY] != UNSET:
-        take_priority(arena, qp, words[block + CONTROL_PRIORITY])
+        take_priority(arena, at, qp, words[block + CONTROL_PRIORITY])
     words[at + TIMER_AT_PS] = min(words[at + TIMER_AT_PS], words[block + CONTROL_TIMER_AT_PS])
 
 

@@ -64,8 +64,9 @@ TURN = AGENT_WORDS + 14  # the queue pair after the last that sent at a shared r
 TAKES_CUTS = AGENT_WORDS + 15  # 1: packets without their data are asked for at once
 QUIET_PS = AGENT_WORDS + 16  # for which the network may answer nothing; each deadline allows for it
 REPATH_AFTER = AGENT_WORDS + 17  # probes in vain after which QPs take other paths; 0: they don't
-SENDERS_AT = AGENT_WORDS + 18  # per priority, a fifo of QPs that may have data to send
-OWN_WORDS = 18 + PRIORITIES * FIFO_WORDS
+STRICT_CLASSES = AGENT_WORDS + 18  # 1: no packet of a lower class overtakes one of a higher
+SENDERS_AT = AGENT_WORDS + 19  # per priority, a fifo of QPs that may have data to send
+OWN_WORDS = 19 + PRIORITIES * FIFO_WORDS
 
 # A QP's words, by lines of the cache: what each message needs to be sent, to be received, and to be
 # let go comes first.
@@ -147,6 +148,7 @@ def make_rc(
     has_data: bool = True,
     takes_cuts: bool = False,
     repath_after: int = 0,
+    strict_classes: bool = True,
     udp_port: int = UDP_PORT,
 ) -> int:
     """Return the offset of an rc agent without queue pairs; `add_qps` makes them.
@@ -164,6 +166,8 @@ def make_rc(
         takes_cuts: Whether packets that switches have cut are asked for again at once.
         repath_after: Probes without an answer after which a queue pair takes another UDP source
             port, so that ECMP leads it elsewhere; 0: it never does.
+        strict_classes: Whether the network sends no packet of a lower class before one of a higher
+            that came earlier, as it may with another discipline, or where a class is paused.
         udp_port: The port that it sends to and is sent to; its peers have the same.
 
     Raises:
@@ -179,6 +183,7 @@ def make_rc(
     words[at + HAS_DATA], words[at + TAKES_CUTS] = has_data, takes_cuts
     words[at + MIN_TIMEOUT_PS], words[at + RNR_WAIT_PS] = min_timeout_ps, rnr_wait_ps
     words[at + QUIET_PS], words[at + REPATH_AFTER] = quiet_ps, repath_after
+    words[at + STRICT_CLASSES] = strict_classes
     return at
 
 

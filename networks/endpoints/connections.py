@@ -117,6 +117,7 @@ class Connections:
             has_data=options.has_data,
             takes_cuts=options.trim_bytes is not None,
             repath_after=options.repath or 0,
+            strict_classes=options.discipline == "strict" and options.pfc is None,
             udp_port=self._udp_port,
         )
 

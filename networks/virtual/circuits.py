@@ -146,6 +146,15 @@ class CircuitSwitching:
             else:
                 self._set_up(now_ps)
 
+    def stand(self, until_ps: int) -> None:
+        """Leave circuits as they are while hosts compute and nothing is under way.
+
+        Whole periods pass, so that the next decision is no earlier, and a long time costs nothing.
+        """
+        if self.next_ps < until_ps:
+            period_ps = self._plan.settings.period_ps
+            self.next_ps += -(-(until_ps - self.next_ps) // period_ps) * period_ps
+
     def _decide(self, now_ps: int) -> None:
         """Ask the controller, and begin a change if it wants other circuits."""
         self._next = self._decisions.decide(self._circuits, now_ps)

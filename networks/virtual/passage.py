@@ -122,6 +122,8 @@ class Passage:
                 return reason
             if reason == loop.EMPTY and not self._is_waiting:
                 self._troubles.happen(until_ps)  # it stays empty, whatever is disturbed
+                if self._circuits is not None:
+                    self._circuits.stand(until_ps)
                 return reason
             self.now_ps = stop_ps
             self._troubles.happen(stop_ps)

@@ -41,7 +41,9 @@ Address = Callable[[Handler], int]
 class Agent:
     """An agent with two connected queue pairs; whoever faces it is the test."""
 
-    def __init__(self, window: int = 64, controller: str = "") -> None:
+    def __init__(
+        self, window: int = 64, controller: str = "", *, strict_classes: bool = True
+    ) -> None:
         self.store = Store(1 << 16)
         make_pool(self.store, size=64, head_bytes=256, field_count=8, lane_count=0)
         self.ring = make_ring(self.store, 1024)
@@ -53,6 +55,7 @@ class Agent:
             window=window,
             min_timeout_ps=LEAST_PS,
             rnr_wait_ps=RNR_PS,
+            strict_classes=strict_classes,
         )
         rc.add_qps(self.store, self.at, 2)
         rc.connect_qps(self.store, [end_of(self.at, 0, 0), end_of(self.at, 0, 1)])

@@ -39,17 +39,29 @@ def test_higher_priorities_go_first_unless_they_are_paused() -> None:
 
 
 @pytest.mark.parametrize(("acked", "wanted", "taken"), [(3, 2, 2), (3, 6, 4), (5, 6, 6), (5, 4, 4)])
-def test_a_priority_rises_only_when_nothing_is_in_flight(
-    acked: int, wanted: int, taken: int
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_priority_changes_only_when_no_packet_overtakes_another(
+    acked: int, wanted: int, taken: int, strict: bool
 ) -> None:
-    agent = Agent()
+    """It rises when nothing is in flight, and falls at once only where classes are strict."""
+    agent = Agent(strict_classes=strict)
     qp = agent.qp()
     rc.set_priority(agent.arena, agent.at, 0, 4)
     qp.state[[q.ACKED_PSN, q.SENT_PSN]] = acked, 5
-    congestion.take_priority(agent.arena, qp, wanted)
+    congestion.take_priority(agent.arena, agent.at, qp, wanted)
+    if wanted < 4 and not strict:
+        taken = 4
     assert qp.state[q.PRIORITY] == taken
     template = int(qp.state[q.TEMPLATE_AT])
     assert agent.arena.bytes[template + IP_TOS_AT] >> 5 == taken
+
+
+def test_without_strict_classes_a_priority_falls_when_all_is_acknowledged() -> None:
+    agent = Agent(strict_classes=False)
+    rc.set_priority(agent.arena, agent.at, 0, 4)
+    agent.qp().state[[q.ACKED_PSN, q.SENT_PSN]] = 5
+    congestion.take_priority(agent.arena, agent.at, agent.qp(), 2)
+    assert agent.qp().state[q.PRIORITY] == 2
 
 
 def test_controllers_are_told_of_posts_losses_notices_and_time(plain_address: Address) -> None:

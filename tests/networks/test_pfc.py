@@ -23,6 +23,7 @@ from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.hosts.rc.state import STRICT_CLASSES
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.endpoints.joining import pause_stretch
 from ringleaf.networks.outcome import RunResult
@@ -127,6 +128,19 @@ def test_nobody_takes_for_lost_what_waits_at_paused_links(algorithm: str) -> Non
     result, arrays = run(network, ALGORITHMS[algorithm].build(6, size_bytes=65_536), 16_384)
     assert all(np.array_equal(array, addends(6, 16_384)) for array in arrays)
     assert result.retransmissions == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "strict"),
+    [({}, True), ({"discipline": "drr"}, False), ({"pfc": Pausing(9000, 9000)}, False)],
+)
+def test_hosts_know_where_a_lower_class_may_go_first(options: dict[str, Any], strict: bool) -> None:
+    network = VirtualNetwork(
+        build("leafspine,leaves=1,spines=0,hosts=2"), NetworkOptions(**options)
+    )
+    words = network.store.arena.words
+    for agent in network.endpoints.connections.agents:
+        assert bool(words[agent + STRICT_CLASSES]) is strict
 
 
 def stall_s(pfc: str) -> float:
