@@ -26,7 +26,5 @@ class Occupies(Protocol):
 
 def words(switch: ControlPlane, register: str) -> npt.NDArray[np.uint64]:
     """Return all cells, (size,), of a register of at most 64 bits, by the last part of its name."""
-    for name in switch.program.source.registers:
-        if name.rpartition(".")[2] == register:
-            return switch.register_words(name)[:, 0]  # type: ignore[return-value]
-    raise AssertionError(f"{switch.name} runs a program without {register}")
+    cells = switch.register_words(switch.program.registers[register])
+    return cells[:, 0]  # type: ignore[return-value]

@@ -43,6 +43,11 @@ class Program:
         self._message = message
         self._is_prepared = False
 
+    @cached_property
+    def registers(self) -> dict[str, str]:
+        """The names of all registers, by their last parts; of equal ones, the first."""
+        return {name.rpartition(".")[2]: name for name in reversed(self.source.registers)}
+
     @classmethod
     def load(
         cls,

@@ -70,10 +70,14 @@ def read_entry(
 
 def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:
     """Return the jobs of the slots that have a version with a sum that waits for its result."""
-    used = np.flatnonzero(words(switch, "bitmaps"))
+    used = words(switch, "bitmaps").nonzero()[0]
+    if not used.size:
+        return used
     waiting = used[words(switch, "published")[used] == 0]
-    _, first = np.unique(waiting // 2, return_index=True)
-    return (words(switch, "owners")[waiting[first]] >> JOB_SHIFT).astype(np.int64)
+    slots = waiting // 2
+    is_first = np.ones(len(slots), bool)  # of a slot's two versions
+    is_first[1:] = slots[1:] != slots[:-1]
+    return (words(switch, "owners")[waiting[is_first]] >> JOB_SHIFT).astype(np.int64)
 
 
 def read_packet(data: bytes) -> str:

@@ -46,9 +46,10 @@ class Meter:
         self._wall_s = time.perf_counter()
         nets = self._nets()
         for net in nets:
-            net.bins[:] = 0
+            if net.state[s.BIN_PS]:  # else nobody has touched their many pages yet
+                net.bins[:] = 0
+                net.queue_bins[:] = 0
             net.state[s.BIN_PS], net.state[s.BINS_FROM_PS] = FIRST_BIN_PS, now_ps
-            net.queue_bins[:] = 0
             net.state[s.QUEUE_BIN_PS] = FIRST_QUEUE_BIN_PS
             clear_drops(net)
         self._before = self._counters(nets)

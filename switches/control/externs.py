@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ringleaf.core.arena import Fields, Lanes, Store
+from ringleaf.core.arena import Arena, Fields, Lanes, Store
 from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, choose
 from ringleaf.switches.engine.meters import METER_WORDS
@@ -26,6 +26,7 @@ class Externs:
         self._source = program.source
         self._state = program.module.state
         self._name = name
+        self._views: dict[str, tuple[Arena, Fields | Lanes]] = {}  # of the arena of that time
         store.arena.words[at + STATE_AT] = store.allocate("fields", self._state.words)
         store.arena.words[at + LANE_STATE_AT] = store.allocate("lanes", self._state.lanes)
 
@@ -50,10 +51,12 @@ class Externs:
 
     def register_cells(self, name: str) -> Fields | Lanes:
         """Return a view of all of a register's words, of shape (size, words)."""
+        arena = self._store.arena
+        if (kept := self._views.get(name)) is not None and kept[0] is arena:
+            return kept[1]
         registers = self._source.registers
         choose(self._name, "register", name, registers)
         cells = self._state.registers[name]
-        arena = self._store.arena
         array, block = (arena.lanes, LANE_STATE_AT) if cells.in_lanes else (arena.fields, STATE_AT)
         first = self._start(block) + cells.start
         end = first + cells.stride * (registers[name].size - 1) + cells.words
@@ -63,6 +66,7 @@ class Externs:
             array[first:end].data,
             strides=(cells.stride * array.itemsize, array.itemsize),
         )
+        self._views[name] = arena, view
         return view
 
     def write_register(self, name: str, index: int, value: int) -> None:

@@ -242,6 +242,19 @@ def test_registers_and_counters(stateful: Switch) -> None:
     assert [port for port, _ in stateful.process(1, operation(6, 0)[:11] + b"\0\1" + bytes(5))]
 
 
+def test_words_of_registers_are_those_of_the_store_as_it_is_now() -> None:
+    """Views are kept; when the store's arrays move, the old ones hold nothing new."""
+    switch = make_switch(BY_NAME["stateful"])
+    first = switch.register_words("I.longs")
+    assert switch.register_words("I.longs") is first
+    for array in ("fields", "lanes"):
+        switch.store.allocate(array, getattr(switch.store.arena, array).size)  # moves it
+    switch.write_register("I.longs", 7, 5)
+    assert switch.register_words("I.longs")[7].tolist() == [5]
+    assert first[7].tolist() == [0]
+    assert switch.program.registers["longs"] == "I.longs"
+
+
 def test_lane_registers_are_read_by_name() -> None:
     switch = make_switch(BY_NAME["lanes"])
     switch.write_register("I.r3", 7, 33)
