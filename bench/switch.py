@@ -35,6 +35,7 @@ from ringleaf.core.packets import (
 )
 from ringleaf.core.views import window
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.commands.cli import GARBAGE_AFTER
 from ringleaf.switches.engine.layout import (
     DEQ_QDEPTH,
     DEQ_TIMEDELTA,
@@ -182,8 +183,9 @@ def _store_frames(store: Store, packets: Sequence[tuple[int, bytes]]) -> int:
     return frames_at
 
 
-_COMPILE = """
-import time, sys
+_COMPILE = f"""
+import gc, time, sys
+gc.set_threshold({GARBAGE_AFTER})  # as commands have it
 from ringleaf.switches.program import Program
 start = time.perf_counter()
 Program.load(sys.argv[1]).prepare()
