@@ -97,6 +97,10 @@ SWITCH_S = 3e-3  # per switch
 CODED_BYTES_PER_S = 1e8  # of messages that codecs write and read, and the oracle once more
 BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
+TEDIOUS_S = 60.0
+"""The time of a run for which one is told of skipping, if it takes less than half of it."""
+SKIP = 0.001
+"""What a time may be wrong by, of which one is told then, as a share."""
 ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ranks do the same
 CLASSES = 4.0  # classes of ranks, times the square root of these, where links are regular
 TREE_CLASSES = 3.0  # likewise of a tree, times the power of 3/4
@@ -461,6 +465,7 @@ class Need:
 
     memory_bytes: int
     time_s: float | None  # None: nobody knows
+    skipping_s: float | None = None  # if what repeats is skipped; None: that is hardly less
 
     @property
     def known_s(self) -> float:
@@ -470,6 +475,8 @@ class Need:
 
     def __str__(self) -> str:
         time = "" if self.time_s is None else f" and {format_wait(self.time_s)}"
+        if self.skipping_s is not None:
+            time += f" ({format_wait(self.skipping_s)} with --skip {SKIP:.1%})"
         return f"about {format_size(self.memory_bytes)} of memory{time}"
 
 
@@ -486,10 +493,19 @@ def need(spec: CollectiveSpec, counts: Counts, distance: float, paces: RunPaces 
     if not any(_in_full(spec, counts)):
         row_bytes = min(row_bytes, CLASS_SERIES_BYTES)
     series = row_bytes * len(estimates)
-    return Need(
-        max(each.memory_bytes for each in estimates) + series,
-        start_s(spec, paces) + sum(each.time_s for each in estimates),
-    )
+    time_s = start_s(spec, paces) + sum(each.time_s for each in estimates)
+    skipping_s = None
+    if time_s > TEDIOUS_S and _may_skip(spec):
+        skipped = spec.model_copy(update={"skip": SKIP})
+        skipping_s = need(skipped, counts, distance, paces).known_s
+        skipping_s = skipping_s if 2 * skipping_s < time_s else None
+    return Need(max(each.memory_bytes for each in estimates) + series, time_s, skipping_s)
+
+
+def _may_skip(spec: CollectiveSpec) -> bool:
+    """Return whether a run that skips nothing might skip what repeats."""
+    is_changed = spec.faults or spec.network_faults or spec.circuits or spec.explain
+    return not (spec.skip or spec.unskippable or is_changed)
 
 
 def _in_full(spec: CollectiveSpec, counts: Counts) -> Iterator[bool]:

@@ -21,6 +21,7 @@ from ringleaf.experiments.runs import checks
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.request import resolve
 from ringleaf.experiments.setup.ranks import count_nodes
+from ringleaf.experiments.workloads.collective import kind as collective
 from ringleaf.experiments.workloads.graph.kind import KIND
 
 ROOT = Path(__file__).parents[2]
@@ -151,3 +152,25 @@ def test_each_rank_of_a_script_takes_its_processes_memory() -> None:
         return need_of_script(spec, count_nodes(spec)).memory_bytes
 
     assert 50 << 20 < (memory(16) - memory(2)) / 14 < 110 << 20
+
+
+@pytest.mark.parametrize(
+    ("options", "is_offered"),
+    [
+        ({}, True),
+        ({"size": "1MiB"}, False),  # it takes seconds
+        ({"algo": "tree"}, False),  # its steps differ
+        ({"loss": "1%"}, False),
+        ({"faults": "h0 down at 1ms"}, False),
+        ({"skip": "0.2%"}, False),  # it was asked for
+    ],
+)
+def test_a_long_run_says_what_skipping_would_take(
+    options: dict[str, str], is_offered: bool
+) -> None:
+    ring = {"topo": "fattree,k=16", "algo": "ring", "size": "1GiB", "data": "none"}
+    _, needed = collective.KIND.plan(collective.resolve(ring | options))
+    assert ("with --skip 0.1%" in str(needed)) is is_offered
+    if is_offered:
+        assert needed.skipping_s is not None
+        assert 2 * needed.skipping_s < needed.known_s

@@ -260,19 +260,21 @@ class CollectiveSpec(NetworkSpec):
 
     @model_validator(mode="after")
     def _check_skip(self) -> Self:
-        if not self.skip:
-            return self
+        if self.skip and self.unskippable:
+            raise ConfigError(
+                f"skip: steps do not repeat, or are wanted whole, with {self.unskippable[0]}, got "
+                f"{self.skip:.3%}; leave out either"
+            )
+        return self
+
+    @property
+    def unskippable(self) -> list[str]:
+        """The options with which nothing can be skipped."""
         asked = [name for name in ("loss", "duplicate", "reorder") if getattr(self, name)]
         asked += ["cross_traffic"] * (self.cross_traffic is not None)
         asked += ["pcap"] * self.pcap + ["record"] * (self.record is not None)
         asked += [f"net={self.net}"] * (self.net not in (VIRTUAL, FLOW))
-        asked += ["ecn"] * self.ecn.is_random
-        if asked:
-            raise ConfigError(
-                f"skip: steps do not repeat, or are wanted whole, with {asked[0]}, got "
-                f"{self.skip:.3%}; leave out either"
-            )
-        return self
+        return asked + ["ecn"] * self.ecn.is_random
 
     @model_validator(mode="after")
     def _check_comparison(self) -> Self:
