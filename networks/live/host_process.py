@@ -7,6 +7,7 @@ over a socket: {"ready"}, {"finished"}, {"waits"}, {"rounds"}, {"counters"}, {"e
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -40,6 +41,8 @@ from ringleaf.networks.live.standstill import resumed_ps, stand_still
 from ringleaf.networks.virtual.room import make_room
 
 CLONE_NEWNET = 0x40000000
+SPACING_OF_ERRORS = Path("/proc/sys/net/ipv4/icmp_ratelimit")  # of the namespace that one is in
+NEVER_MS = 2**31 - 1
 TURN_PS = 20 * PS_PER_MS
 
 _C = ctypes.CDLL(None, use_errno=True)
@@ -96,12 +99,23 @@ def enter_namespace(path: Path) -> None:
         ) from exc
 
 
+def keep_kernel_quiet() -> None:
+    """Have this namespace's kernel send no errors by ICMP.
+
+    It answers frames for agents, whose UDP ports it does not know, with "port unreachable". Links
+    would carry these answers beside what hosts send, and captures would contain them.
+    """
+    with contextlib.suppress(OSError):  # where a container's /proc can't be written, they remain
+        SPACING_OF_ERRORS.write_text(str(NEVER_MS))
+
+
 def be_host(
     place: LivePlace, make: Callable[[socket.socket], Runs], control: socket.socket
 ) -> None:
     """Be a host in this process, which was forked for it."""
     hurry()
     enter_namespace(place.namespace)
+    keep_kernel_quiet()
     make(control).run()
 
 
@@ -209,6 +223,7 @@ class Host:
             start_ps: The common start, in this process's time.
         """
         resumed = resumed_ps(self.number, self.task.endpoints, self.task.store)
+        (sockets,) = self.engine.sockets()
         net = self.engine.network()
         own = net.ports[0]
         return {
@@ -218,7 +233,7 @@ class Host:
             "repaths": self._sum(REPATHS),
             "tx_line_bytes": int(own[s.TX_BYTES]),
             "lost": int(own[s.LOST]),
-            "packet_hops": int(net.state[s.HOPS]),
+            "packet_hops": sockets["received"],
             "events": int(net.state[s.EVENTS]),
             "unclaimed": int(net.state[s.UNCLAIMED]),
             "cpu_s": cpu_s,
@@ -226,7 +241,7 @@ class Host:
                 (group, None if at_ps is None else at_ps - start_ps)
                 for group, at_ps in resumed.items()
             ],
-            **self.engine.sockets()[0],
+            **sockets,
         }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from namespaces import join, namespaces
+from namespaces import ip, join, name_of, namespaces
 
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
@@ -19,6 +19,8 @@ from ringleaf.networks.live.hosts import LiveHosts, LiveOutcome
 from ringleaf.networks.live.state import MAX_FRAMES
 from ringleaf.networks.live.surroundings import CrewSurroundings
 from ringleaf.networks.options import NetworkOptions
+from ringleaf.topologies.addresses import format_ipv4, format_mac, ipv4, mac
+from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 
 pytestmark = pytest.mark.live
@@ -75,6 +77,22 @@ def test_rings_go_round_while_a_program_asks_for_timestamps() -> None:
         outcome = run_pair(make_places(paths), elements=5 * MAX_FRAMES * 64, mtu_bytes=256)
 
     assert all(each["received"] > MAX_FRAMES for each in outcome.counters)
+
+
+def test_hosts_receive_what_hosts_send_and_no_answers_of_kernels() -> None:
+    """A kernel knows none of an agent's UDP ports, and would say so by ICMP."""
+    graph = build(GRAPH)
+    with namespaces(2) as paths:
+        join((0, "eth0"), (1, "eth0"))
+        for number, host in enumerate(hosts(graph)):
+            inside = ("-n", name_of(number))
+            ip(*inside, "link", "set", "eth0", "address", format_mac(mac(graph, host, 1)))
+            ip(*inside, "address", "add", f"{format_ipv4(ipv4(graph, host))}/8", "dev", "eth0")
+        counters = run_pair(make_places(paths)).counters
+
+    sent = sum(each["sent"] for each in counters)
+    assert 0 < sum(each["received"] for each in counters) <= sent
+    assert 0 < sum(each["packet_hops"] for each in counters) <= sent, "a hop is an arrival"
 
 
 @pytest.mark.parametrize("control", ["swift", "nscc", "pfabric", "hpcc"])
