@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.core.faults import DOWN
 from ringleaf.core.marking import NEVER
-from ringleaf.experiments.spec.choices import FIXED, UGAL, VALIANT
+from ringleaf.experiments.spec.choices import FIXED, UGAL, VALIANT, VIRTUAL
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.registry import find_system
@@ -70,6 +70,7 @@ def _idle(spec: NetworkSpec) -> Iterator[tuple[list[str], str]]:
         (_of_links(spec), "all links have their own"),
         (() if _is_random(spec) else OF_DRAWN, "flows are not random"),
         (() if spec.is_live else ("stall_ps",), f"net={spec.net}"),
+        (() if _simulates_packets(spec) else ("threads",), f"net={spec.net}"),
     ):
         asked = [name for name in fields if name in spec.model_fields_set]
         if asked:
@@ -103,6 +104,11 @@ def _of_links(spec: NetworkSpec) -> list[str]:
     if not asked or spec.inject_bps is not None:  # which writes its rate into the topology's text
         return []
     return [OF_LINKS[name] for name in own_terms(spec.topo)]
+
+
+def _simulates_packets(spec: NetworkSpec) -> bool:
+    """Return whether threads have packets to simulate; a live run's prediction takes one thread."""
+    return spec.net == VIRTUAL or getattr(spec, "check_packets", False)
 
 
 def _is_random(spec: NetworkSpec) -> bool:

@@ -19,6 +19,7 @@ ADDERS = "all algorithms add in switches"
 IN_KERNEL = "ecn (BMv2's queues are in the kernel)"
 SMALL = {"layers": "2", "hidden": "64", "heads": "4", "pp": "2"}
 TWICE = "a way by another rack passes a node twice"
+IN_FLOWS = "stall (net=flow); threads (net=flow)"
 BMV2 = {"net": "mininet", "switch": "bmv2"}
 
 
@@ -70,6 +71,10 @@ def said(**typed: Any) -> str:
         ({"algo": "ring", "topo": "fattree", "inject": "2G"}, ""),
         ({"algo": "ring", "stall": "9s"}, "stall (net=virtual)"),
         ({"algo": "ring", "stall": "9s", "net": "mininet"}, ""),
+        ({"algo": "ring", "threads": "2", "net": "mininet"}, "threads (net=mininet)"),
+        ({"algo": "ring", "threads": "2", "stall": "9s", "net": "flow"}, IN_FLOWS),
+        ({"algo": "ring", "threads": "2", "net": "flow", "check_packets": "yes"}, ""),
+        ({"algo": "ring", "threads": "2"}, ""),
         ({"jobs": [{"model": "vgg16"}], "algo": "ring", "entries": "8"}, f"entries ({NO_ADDERS})"),
         ({"jobs": [{"model": "vgg16", "algo": "switchml"}], "algo": "ring", "entries": "8"}, ""),
         (
