@@ -96,6 +96,13 @@ def fixed(digits: int) -> Callable[[float], str]:
     return lambda value: f"{value:.{digits}f}"
 
 
+def bandwidth(gb_s: float) -> str:
+    """Return a bandwidth in 10^9 bytes/s with two significant digits, however small it is."""
+    if gb_s >= 0.1 or not gb_s:
+        return f"{gb_s:.2f}"
+    return f"{gb_s:.4f}" if gb_s >= 0.001 else f"{gb_s:.1e}"
+
+
 def widened(columns: Iterable[Column], texts: Mapping[str, Iterable[str]]) -> list[Column]:
     """Return columns that are at least as wide as texts, which are given by columns' names."""
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,10 +16,13 @@ import torch
 from fake_network import FakeConnect
 
 from ringleaf.errors import ConfigError, TopologyError
+from ringleaf.experiments.records.columns import Column, bandwidth
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs import drawing
 from ringleaf.experiments.workloads.collective import figures
-from ringleaf.experiments.workloads.collective.results import CollectiveResults, bandwidth
+from ringleaf.experiments.workloads.collective.results import COLUMNS as COLLECTIVE_COLUMNS
+from ringleaf.experiments.workloads.collective.results import CollectiveResults
+from ringleaf.experiments.workloads.train.results import COLUMNS as CALL_COLUMNS
 from ringleaf.topologies.graph import link
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K,4K"}
@@ -162,9 +165,18 @@ def test_rows_of_bmv2_below_their_bound_are_explained(
 
 
 def test_bandwidths_have_digits_that_count_however_slow_links_are() -> None:
-    assert [bandwidth(gb_s) for gb_s in (12.346, 0.0123, 0.000062)] == [
-        "12.35", "0.0123", "6.2e-05",
+    assert [bandwidth(gb_s) for gb_s in (12.346, 0.0123, 0.000062, 0.0)] == [
+        "12.35", "0.0123", "6.2e-05", "0.00",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [COLLECTIVE_COLUMNS, CALL_COLUMNS])
+def test_tables_of_collectives_and_calls_show_slow_links_bandwidths(
+    columns: Sequence[Column],
+) -> None:
+    """A ring over links of 1 Mbit/s, as BMv2 has them."""
+    (column,) = [each for each in columns if each.name == "busbw_gb_s"]
+    assert column.text({"busbw_gb_s": 0.00012}) == "1.2e-04"
 
 
 def test_bandwidths_follow_nccl_tests(finished: tuple[Path, CollectiveResults, list[str]]) -> None:

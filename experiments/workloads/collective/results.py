@@ -17,7 +17,7 @@ from ringleaf.experiments.explain.findings import Explained, file_of
 from ringleaf.experiments.records import circuit_spells, columns, drops, link_use
 from ringleaf.experiments.records.arrays import write_arrays
 from ringleaf.experiments.records.circuit_spells import Spell, read_spells
-from ringleaf.experiments.records.columns import Column, as_us, fixed
+from ringleaf.experiments.records.columns import Column, as_us, bandwidth, fixed
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder
@@ -44,13 +44,6 @@ if TYPE_CHECKING:
 
 SERIES = "links.npz"
 _SAID = ("collective", "topology", "ranks", "switches", "injection_bps", "options", "versions")
-
-
-def bandwidth(gb_s: float) -> str:
-    """Return a bandwidth in 10^9 bytes/s with two significant digits, however small it is."""
-    if gb_s >= 0.1:
-        return f"{gb_s:.2f}"
-    return f"{gb_s:.4f}" if gb_s >= 0.001 else f"{gb_s:.1e}"
 
 
 COLUMNS = (

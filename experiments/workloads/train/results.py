@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringleaf.core.disk import write_text
 from ringleaf.core.units import format_count, format_time
-from ringleaf.experiments.records.columns import Column, as_us, fixed, widened
+from ringleaf.experiments.records.columns import Column, as_us, bandwidth, widened
 from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.late_faults import tell_late
@@ -47,7 +47,7 @@ COLUMNS = (
     Column("algo", "algo", width=15),
     Column("count", "calls", width=6),
     Column("time_ps", "time", "us", 10, as_us),
-    Column("busbw_gb_s", "busbw", "GB/s", 7, fixed(2)),
+    Column("busbw_gb_s", "busbw", "GB/s", 7, bandwidth),
     Column("total_ps", "total", "us", 11, as_us),
     Column("wrong", "#wrong", width=6),
 )
