@@ -104,7 +104,12 @@ def net_command(
     )
 
     settings = LiveSettings(
-        switch=spec.switch, scale=1, loss=spec.loss, cpu_port=cpu_port, run_dir=out
+        switch=spec.switch,
+        scale=1,
+        loss=spec.loss,
+        cpu_port=cpu_port,
+        run_dir=out,
+        shapes_hosts=True,
     )
     programs, entities = _programs(graph, spec)
     with (

@@ -29,6 +29,7 @@ def open_testbed(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[LiveTestbe
         pfc=spec.pfc,
         seed=spec.seed,
         run_dir=spec.out,
+        shapes_hosts=False,  # agents pace what they send
         captures=spec.pcap or spec.record is not None,
         **({} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}),
     )

@@ -54,6 +54,8 @@ class LiveSettings:
         seed: Seed of the switches' losses and random numbers.
         cpu_port: Number of the switches' port to their controllers.
         run_dir: Folder for logs; None for a temporary folder, which is removed after success.
+        shapes_hosts: Whether hosts' own programs get their links' rates, delays and losses, too;
+            agents pace themselves.
         captures: Whether BMv2 switches are started so that they can be recorded; embedded ones
             always can.
     """
@@ -68,6 +70,7 @@ class LiveSettings:
     seed: int = 1
     cpu_port: int = CPU_PORT
     run_dir: Path | None = None
+    shapes_hosts: bool = False
     captures: bool = False
 
     def __post_init__(self) -> None:
@@ -308,6 +311,7 @@ class MininetFabric:
             entities=entities,
             name_of=runtime.interface,
             switch_options={"runtime": runtime},
+            shapes_hosts=settings.shapes_hosts,
         )
         self.net = Mininet(switch=SWITCHES[settings.switch], controller=None)
         self.net.topo = topo  # and not before, so that a build that fails half-way can be stopped

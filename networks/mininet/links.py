@@ -11,6 +11,7 @@ from typing import Any
 from mininet.link import Intf, Link
 
 from ringleaf.errors import BackendError
+from ringleaf.networks.live.engine import LinkEnd
 
 MTU_BYTES = 9000
 OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro", "rxvlan", "txvlan")
@@ -22,10 +23,11 @@ class VethInterface(Intf):
 
     Args:
         mtu_bytes: MTU of the interface, as IP counts.
-        rate_bps: Rate at which a switch sends at most.
-        delay_ps: Delay of packets that a switch sends.
-        loss: Probability, per packet that a switch sends.
-        queue_bytes: Queue size of a switch's port.
+        rate_bps: Rate at which the node sends at most; as the following, it is for the node to see
+            to.
+        delay_ps: Delay of packets that the node sends.
+        loss: Probability, per packet that the node sends.
+        queue_bytes: Size of the queue in front of the line.
         discipline: Discipline of a switch's port, in the form that
             `switches/engine/disciplines.py` reads.
         pfc: Priority flow control of a switch's port, as `parse_pausing` reads it; "": none.
@@ -89,6 +91,20 @@ class VethLink(Link):
         for end in ends:
             end.node.delIntf(end)
         self.intf1 = self.intf2 = None
+
+
+def line_of(end: Any) -> LinkEnd:
+    """Return an interface as the end of a link, with what its node sends."""
+    kind = end if isinstance(end, VethInterface) else VethInterface  # a foreign class: defaults
+    return LinkEnd(
+        end.name,
+        kind.rate_bps,
+        kind.delay_ps,
+        kind.loss,
+        kind.queue_bytes,
+        kind.discipline,
+        kind.pfc,
+    )
 
 
 def run(node: Any, command: str) -> None:

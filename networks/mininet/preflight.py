@@ -59,6 +59,15 @@ def has_qdisc(*words: str) -> bool:
 
 
 @cache
+def shaping_disciplines() -> frozenset[str]:
+    """Return those of the disciplines `htb` and `netem` that the kernel has."""
+    if shutil.which("tc") is None:
+        return frozenset()
+    tried = {"htb": ("handle", "1:", "htb"), "netem": ("netem", "delay", "1ms")}
+    return frozenset(name for name, words in tried.items() if has_qdisc(*words))
+
+
+@cache
 def has_priorities() -> bool:
     """Return whether the kernel has `u32`; if not, explain the effect on stderr, once."""
     there = _try(

@@ -1,4 +1,7 @@
-"""LinkEnd rates, queues, delays and losses of BMv2's ports, as disciplines of their interfaces.
+"""LinkEnd rates, queues, delays and losses, as queueing disciplines of interfaces.
+
+They are for ports of BMv2, and for hosts whose programs are not Ringleaf's agents: nothing else
+paces these.
 
 BMv2 sends as fast as it can, so that the backlog of a slow line is in the kernel: tail drop after
 `queue_bytes`, and where the kernel has the classifier `u32`, a queue per class selector (the upper
@@ -11,6 +14,9 @@ one packet a minute out of turn.)
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
 
 from ringleaf.core.units import PS_PER_US
 from ringleaf.networks.live.engine import LinkEnd
@@ -61,6 +67,35 @@ def disciplines(line: LinkEnd, *, priorities: bool) -> list[str]:
             f"u32 match ip dsfield {selector << 5:#04x} 0xe0 flowid {leaf}",
         ]
     return commands
+
+
+def host_disciplines(line: LinkEnd, there: Collection[str]) -> list[str]:
+    """Return lines for `tc -batch` that shape what a host's programs send.
+
+    Args:
+        line: The host's interface, and its rate, delay, loss and queue.
+        there: Those of the disciplines `htb` and `netem` that the kernel has.
+    """
+    if "htb" not in there:
+        return []
+    if "netem" not in there:
+        line = replace(line, delay_ps=0, loss=0.0)
+    return disciplines(line, priorities=False)
+
+
+def unshaped(line: LinkEnd, there: Collection[str]) -> str:
+    """Return a warning of what a host's programs send without; empty: nothing is missing."""
+    if "htb" not in there:
+        return (
+            "packets of hosts have no rate, delay or loss up to their first switch: this kernel "
+            "lacks the queueing discipline htb; modprobe sch_htb"
+        )
+    if "netem" not in there and (wanted := netem_options(line)):
+        return (
+            f"packets of hosts reach their first switch without {wanted}: this kernel lacks the "
+            "queueing discipline netem; modprobe sch_netem"
+        )
+    return ""
 
 
 def _queue(device: str, parent: str, number: int, line: LinkEnd) -> list[str]:

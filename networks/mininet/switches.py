@@ -22,7 +22,7 @@ from mininet.node import Switch
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.mininet.bmv2_recording import Bmv2Recording
-from ringleaf.networks.mininet.links import VethInterface
+from ringleaf.networks.mininet.links import line_of
 from ringleaf.networks.mininet.preflight import check_machine, has_priorities
 from ringleaf.networks.mininet.programming import SwitchProgramming, program_switches
 from ringleaf.networks.mininet.recording import EmbeddedRecording, Recording
@@ -70,7 +70,7 @@ class P4Switch(Switch):
         ends = {port: end for port, end in self.intfs.items() if end.name != "lo"}
         if sorted(ends) != list(range(1, len(ends) + 1)):
             raise BackendError(f"{self.name}: ports must be numbered from 1, got {sorted(ends)}")
-        return [_line(ends[port]) for port in sorted(ends)]
+        return [line_of(ends[port]) for port in sorted(ends)]
 
     def target(self) -> SwitchProgramming | None:
         """Return the switch's program and entities, if it has any; it must have been started."""
@@ -243,19 +243,6 @@ def shape(lines: Iterable[LinkEnd]) -> None:
     )
     if done.returncode:
         raise BackendError(f"tc: refuses a discipline: {done.stderr.strip()}")
-
-
-def _line(end: Any) -> LinkEnd:
-    kind = end if isinstance(end, VethInterface) else VethInterface  # a foreign class: defaults
-    return LinkEnd(
-        end.name,
-        kind.rate_bps,
-        kind.delay_ps,
-        kind.loss,
-        kind.queue_bytes,
-        kind.discipline,
-        kind.pfc,
-    )
 
 
 def _share() -> Runtime:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ from mininet.node import Host
 from mininet.topo import Topo
 
 from ringleaf.errors import BackendError
-from ringleaf.networks.mininet.links import MTU_BYTES, VethLink, run
+from ringleaf.networks.mininet.links import MTU_BYTES, VethLink, line_of, run
+from ringleaf.networks.mininet.preflight import shaping_disciplines
+from ringleaf.networks.mininet.shaping import host_disciplines, unshaped
 from ringleaf.topologies.addresses import common_bits, format_ipv4, format_mac, ipv4, mac
 from ringleaf.topologies.graph import hosts, link, switches
 
@@ -25,8 +29,16 @@ Namer = Callable[[str, int], str | None]
 class P4Host(Host):
     """A host that knows all other hosts' addresses, so that switches need no ARP."""
 
-    def config(self, neighbours: Mapping[str, str] | None = None, **params: Any) -> dict[str, Any]:
-        """Set up addresses, and the other hosts' (IPv4 -> MAC); params are Mininet's own."""
+    def config(
+        self, neighbours: Mapping[str, str] | None = None, *, shaped: bool = False, **params: Any
+    ) -> dict[str, Any]:
+        """Set up addresses, the other hosts' (IPv4 -> MAC), and the line of what programs send.
+
+        Args:
+            neighbours: The other hosts.
+            shaped: Whether the kernel shapes what programs send, as the host's link asks.
+            params: Mininet's own.
+        """
         ipv6 = "/proc/sys/net/ipv6/conf/default/disable_ipv6"
         run(self, f"{{ ! test -e {ipv6} || echo 1 > {ipv6}; }} && ip link set dev lo up")
         name = self.defaultIntf().name
@@ -34,21 +46,37 @@ class P4Host(Host):
             f"neighbour replace {ip} lladdr {address} dev {name} nud permanent\n"
             for ip, address in (neighbours or {}).items()
         )
-        _ip_batch(self, rows)
+        _batch(self, "ip", rows)
+        if shaped:
+            self._shape()
         return {}
 
+    def _shape(self) -> None:
+        there, line = shaping_disciplines(), line_of(self.defaultIntf())
+        _warn(unshaped(line, there))
+        commands = host_disciplines(line, there)
+        if commands:
+            _batch(self, "tc", "".join(f"{command}\n" for command in commands))
 
-def _ip_batch(host: Any, rows: str) -> None:
-    """Run many lines of `ip` in a host's namespace, with one process for all of them."""
+
+@cache
+def _warn(text: str) -> None:
+    """Write a warning, if there is one, once."""
+    if text:
+        sys.stderr.write(f"ringleaf: {text}\n")
+
+
+def _batch(host: Any, program: str, lines: str) -> None:
+    """Run many lines of `ip` or `tc` in a host's namespace, with one process for all of them."""
     done = subprocess.run(
-        ["mnexec", "-a", str(host.pid), "ip", "-batch", "-"],
-        input=rows,
+        ["mnexec", "-a", str(host.pid), program, "-batch", "-"],
+        input=lines,
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        raise BackendError(f"{host.name}: ip: {done.stderr.strip()}")
+        raise BackendError(f"{host.name}: {program}: {done.stderr.strip()}")
 
 
 Programs = Path | Mapping[str, Path]
@@ -74,6 +102,8 @@ class GraphTopo(Topo):
         entities: Switch -> entities written to it.
         name_of: Node and port -> an interface's name; None for Mininet's own.
         switch_options: Options of all switches.
+        shapes_hosts: Whether the kernel gives what hosts' programs send the rates, delays and
+            losses of their links; agents of experiments see to that themselves.
     """
 
     def build(
@@ -91,10 +121,11 @@ class GraphTopo(Topo):
         entities: Mapping[str, Sequence[Any]] | None = None,
         name_of: Namer = lambda node, port: None,
         switch_options: Mapping[str, Any] | None = None,
+        shapes_hosts: bool = True,
     ) -> None:
         """Add the graph's nodes and links, when Mininet asks; the class describes the arguments."""
         self._graph = graph
-        self._add_hosts()
+        self._add_hosts(shaped=shapes_hosts)
         for switch in switches(graph):
             self.addSwitch(
                 switch,
@@ -118,14 +149,15 @@ class GraphTopo(Topo):
             ]
             self._add_link(a, b, data["ports"], name_of, lines)
 
-    def _add_hosts(self) -> None:
+    def _add_hosts(self, *, shaped: bool) -> None:
         graph = self._graph
         addresses = {host: format_ipv4(ipv4(graph, host)) for host in hosts(graph)}
         macs = {host: format_mac(mac(graph, host, 1)) for host in hosts(graph)}
         bits = min(PREFIX_BITS, common_bits([ipv4(graph, host) for host in addresses]))
         for host, address in addresses.items():
             others = {addresses[other]: macs[other] for other in addresses if other != host}
-            self.addHost(host, cls=P4Host, ip=f"{address}/{bits}", neighbours=others)
+            own = {"ip": f"{address}/{bits}", "neighbours": others, "shaped": shaped}
+            self.addHost(host, cls=P4Host, **own)
 
     def _add_link(
         self,

@@ -12,6 +12,7 @@ import pytest
 from live_commands import BOTH, COMMAND, PATIENCE_S, Leavings, end, run, start, strangers
 
 from ringleaf.networks.live.processes import identify, is_running
+from ringleaf.networks.mininet.preflight import shaping_disciplines
 from ringleaf.networks.mininet.state import INTERFACES, clean_stale
 
 TOPO = "leafspine,leaves=2,spines=2,hosts=2"
@@ -76,6 +77,16 @@ def test_programs_of_ones_own_run_on_hosts_and_end_with_the_network() -> None:
         assert "b'hello, h3'" in output
         assert sum(f"{network.name}-h3-eth0" in text for text in addresses) == 1
         assert (code, network.left()) == (0, [])
+
+
+def test_what_a_host_sends_takes_its_links_rate() -> None:
+    """One that sends to three others would else send three times as much as its link carries."""
+    if "htb" not in shaping_disciplines():
+        pytest.skip("the kernel lacks htb")
+    classes = "h0 tc class show dev $(ls /sys/class/net | grep eth0)\n"
+    done = run(*CLI, TOPO, "--rate", "12M", text=classes)
+
+    assert " rate 12Mbit ceil 12Mbit " in done.stderr
 
 
 @pytest.mark.parametrize("switch", BOTH)

@@ -26,7 +26,12 @@ from ringleaf.networks.mininet import preflight, state
 from ringleaf.networks.mininet.programming import in_child
 from ringleaf.networks.mininet.runtime import interface_name
 from ringleaf.networks.mininet.send_buffers import give_room
-from ringleaf.networks.mininet.shaping import disciplines, netem_options
+from ringleaf.networks.mininet.shaping import (
+    disciplines,
+    host_disciplines,
+    netem_options,
+    unshaped,
+)
 
 LINE = LinkEnd("r1a2b-s0-1", 100 * 10**6, 5 * PS_PER_MS, 0.01, 1 << 20)
 
@@ -147,6 +152,33 @@ def test_lines_become_disciplines() -> None:
         (made,) = (c for c in sorted_out if f"classid {leaf} " in c)
         assert made.endswith(f" prio {7 - selector}")
         assert any(f"dsfield {selector << 5:#04x} 0xe0 flowid {leaf}" in c for c in sorted_out)
+
+
+QUEUE = f"bfifo limit {1 << 20}"
+NETEM = "netem delay 5000us loss 1.000000% limit 1000000"
+
+
+@pytest.mark.parametrize(
+    ("there", "last", "lacks"),
+    [
+        ({"htb", "netem"}, [f"2:1 handle 10: {NETEM}", f"10:1 handle 20: {QUEUE}"], ""),
+        ({"htb"}, [f"2:1 handle 20: {QUEUE}"], "without delay 5000us loss 1.000000%: this kernel"),
+        (set(), [], "no rate, delay or loss up to their first switch: this kernel lacks the"),
+    ],
+)
+def test_hosts_send_by_their_links_as_far_as_the_kernel_can(
+    there: set[str], last: list[str], lacks: str
+) -> None:
+    commands = host_disciplines(LINE, there)
+
+    assert [each.split(" parent ")[1] for each in commands[2:]] == last
+    assert ["rate 100000000bit" in each for each in commands[1:2]] == [True] * bool(there)
+    assert lacks in unshaped(LINE, there)
+    assert bool(unshaped(LINE, there)) == bool(lacks)
+
+
+def test_a_link_without_delay_and_loss_needs_no_netem() -> None:
+    assert unshaped(LinkEnd("x", 10**9, PS_PER_US), {"htb"}) == ""
 
 
 @pytest.fixture
