@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import networkx as nx
 
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.records.folder import claim, listed
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.networks.live.processes import ended_like_interrupts
 from ringleaf.networks.mininet.fabric import LiveSettings
 from ringleaf.networks.mininet.network import LiveTestbed
+from ringleaf.networks.mininet.runtime import log_names
+from ringleaf.topologies.graph import switches
 
 
 @contextmanager
@@ -21,6 +26,7 @@ def open_testbed(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[LiveTestbe
         ConfigError: If the machine lacks something.
         BackendError: If the network can't be brought up.
     """
+    list_logs(spec, graph)
     settings = LiveSettings(
         switch=spec.switch,
         scale=1,  # the graph's rates are already scaled
@@ -35,3 +41,26 @@ def open_testbed(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[LiveTestbe
     )
     with ended_like_interrupts(), LiveTestbed(graph, settings) as testbed:
         yield testbed
+
+
+def list_logs(spec: NetworkSpec, graph: nx.Graph[str]) -> None:
+    """List the switches' logs among the files of the run directory, if there is one.
+
+    Raises:
+        ConfigError: If somebody's own file has the name of one.
+    """
+    ours = listed(spec.out)
+    if not ours:
+        return
+    names = log_names(spec.switch, switches(graph))
+    for path in (spec.out / name for name in names if name not in ours):
+        if path.is_file() and not path.stat().st_size:
+            path.unlink()  # as live runs have left them
+    try:
+        claim(spec.out, names)
+    except FileExistsError as error:
+        raise ConfigError(
+            "out: must not hold files that no run has listed, got "
+            f"{Path(error.filename).name!r} in {str(spec.out)!r}; move them away, or name another "
+            "folder"
+        ) from None

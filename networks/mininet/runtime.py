@@ -8,7 +8,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError
@@ -20,6 +20,7 @@ from ringleaf.networks.mininet.send_buffers import give_room
 from ringleaf.networks.mininet.state import Record, new_record, remove, runtime_dir
 
 BMV2 = "simple_switch_grpc"
+DAEMON_LOG = "daemon.log"
 PRIORITY_QUEUES = 8  # without them, BMv2 drops packets of any priority but 0
 READY_TIMEOUT_S = 60.0
 POLL_S = 0.02
@@ -94,7 +95,7 @@ class Runtime:
             self.record.files += [str(control), str(control.with_suffix(".grpc"))]
             self.record.save()
             self._daemon = Daemon(
-                control, self.run_dir / "daemon.log", seed=self._seed, cpu_port=self._cpu_port
+                control, self.run_dir / DAEMON_LOG, seed=self._seed, cpu_port=self._cpu_port
             )
             self._address = self._daemon.address
             self.note({"switch daemon": self._daemon.process.pid})
@@ -207,6 +208,18 @@ class Runtime:
             *("--priority-queues", str(PRIORITY_QUEUES)),
         ]
         return Child(name, command, log, urgent=True, umask=0o077)  # only this user may connect
+
+
+def log_names(kind: str, switches: Iterable[str]) -> list[str]:
+    """Return the names of the logs that a network's switches of a kind write.
+
+    Args:
+        kind: `embedded`, whose switches are one process, or `bmv2`.
+        switches: Their names.
+    """
+    if kind == "embedded":
+        return [DAEMON_LOG]
+    return [f"{name}.{suffix}" for name in switches for suffix in ("log", "txt")]
 
 
 def interface_name(network: str, node: str, port: int) -> str:
