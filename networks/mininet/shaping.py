@@ -90,9 +90,9 @@ def unshaped(line: LinkEnd, there: Collection[str]) -> str:
             "packets of hosts have no rate, delay or loss up to their first switch: this kernel "
             "lacks the queueing discipline htb; modprobe sch_htb"
         )
-    if "netem" not in there and (wanted := netem_options(line)):
+    if "netem" not in there and (options := netem_options(line)):
         return (
-            f"packets of hosts reach their first switch without {wanted}: this kernel lacks the "
+            f"packets of hosts reach their first switch without {options}: this kernel lacks the "
             "queueing discipline netem; modprobe sch_netem"
         )
     return ""
