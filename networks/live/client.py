@@ -20,6 +20,7 @@ from ringleaf.networks.live.processes import Child
 
 READY_TIMEOUT_S = 300.0  # a new machine compiles first
 POLL_S = 0.02
+ENDING_S = 5.0  # a process that is killed closes its sockets before others see that it has ended
 ANSWER_TIMEOUT_S = 120.0  # it lays out hundreds of switches in seconds
 
 
@@ -72,7 +73,7 @@ class DaemonCommands:
         except OSError:
             line = b""
         if not line:
-            self._process.check()
+            self._process.check(ENDING_S)
             raise BackendError(f"switch daemon: no answer to {command!r}; see {self._process.log}")
         answer = json.loads(line)
         if "error" in answer:

@@ -159,12 +159,14 @@ class Child:
         """Return the process id, which belongs to the child until it has been waited for."""
         return self._process.pid
 
-    def check(self) -> None:
-        """Check that it has not ended.
+    def check(self, patience_s: float = 0.0) -> None:
+        """Check that it has not ended, and does not end within some time.
 
         Raises:
             BackendError: If it has ended, with the last lines of its log.
         """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience_s)
         status = self._process.poll()
         if status is not None:
             how = f"signal {-status}" if status < 0 else f"status {status}"

@@ -252,7 +252,8 @@ class MininetFabric:
             for number, line in enumerate(switch.lines):
                 more = embedded[switch.name][number] if embedded else {}
                 dropped = more.get("queue_drops", drops.get(line.interface, 0))
-                rows.append({**more, **_kernel_counters(line.interface), "dropped": dropped})
+                counted = self._kernel_counters(switch.name, line.interface)
+                rows.append({**more, **counted, "dropped": dropped})
             counters[switch.name] = rows
         return counters
 
@@ -291,6 +292,17 @@ class MininetFabric:
     def watched(self) -> dict[int, str]:
         """Return descriptors that become readable when a switch's process ends -> its name."""
         return {child.descriptor: child.name for child in self._runtime.children}
+
+    def _kernel_counters(self, switch: str, interface: str) -> dict[str, int]:
+        folder = INTERFACES / interface / "statistics"
+        names = ("tx_packets", "tx_bytes", "rx_packets", "rx_bytes")
+        try:
+            return {name: int((folder / name).read_text()) for name in names}
+        except OSError as error:
+            self.check()  # a namespace goes with its shell and its agents, and so do its interfaces
+            raise BackendError(
+                f"{switch}: an interface is gone, got {interface!r}; run it again"
+            ) from error
 
     def _build(self) -> None:
         graph, settings, runtime = self.graph, self.settings, self._runtime
@@ -344,12 +356,6 @@ def _state(interface: str) -> str:
         return (INTERFACES / interface / "operstate").read_text().strip()
     except OSError:
         return "gone"
-
-
-def _kernel_counters(interface: str) -> dict[str, int]:
-    folder = INTERFACES / interface / "statistics"
-    names = ("tx_packets", "tx_bytes", "rx_packets", "rx_bytes")
-    return {name: int((folder / name).read_text()) for name in names}
 
 
 def _discipline_drops() -> dict[str, int]:

@@ -5,8 +5,10 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from ringleaf.core.units import PS_PER_MS, PS_PER_US
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.commands import shell
+from ringleaf.networks.live.client import DaemonCommands
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.processes import (
     Child,
@@ -23,6 +26,7 @@ from ringleaf.networks.live.processes import (
     kill,
 )
 from ringleaf.networks.mininet import preflight, state
+from ringleaf.networks.mininet.fabric import MininetFabric
 from ringleaf.networks.mininet.programming import in_child
 from ringleaf.networks.mininet.runtime import interface_name
 from ringleaf.networks.mininet.send_buffers import give_room
@@ -227,6 +231,39 @@ def test_a_switch_that_ends_is_named_at_once_while_all_are_programmed(tmp_path: 
         in_child(lambda: time.sleep(60), [switch])
     assert time.monotonic() - began_s < 30
     switch.stop()
+
+
+def test_a_daemon_that_answers_no_more_has_ended_a_little_later(tmp_path: Path) -> None:
+    """When it is killed, the kernel closes its sockets first."""
+    control = tmp_path / "c"
+    code = (
+        "import socket, time; s = socket.socket(socket.AF_UNIX); "
+        f"s.bind({str(control)!r}); s.listen(); c, _ = s.accept(); c.recv(99); c.close(); "
+        "time.sleep(0.2); raise SystemExit(3)"
+    )
+    daemon = Child("switch daemon", [sys.executable, "-c", code], tmp_path / "log")
+    commands = DaemonCommands(control, daemon)
+
+    with pytest.raises(BackendError, match="switch daemon: has ended, got status 3; see "):
+        commands.ask("counters")
+
+    commands.close()
+    daemon.stop()
+
+
+def test_an_interface_that_is_gone_is_named_with_its_switch() -> None:
+    """Not as a file of sysfs, which nobody has named."""
+    switch = SimpleNamespace(name="s0", lines=[LinkEnd("r1a2b-s0-1", 1)])
+    shell = SimpleNamespace(poll=lambda: None)
+    fabric: Any = object.__new__(MininetFabric)
+    fabric._runtime = SimpleNamespace(counters=lambda: {"s0": [{}]}, check=lambda: None)
+    fabric.net = SimpleNamespace(switches=[switch], hosts=[SimpleNamespace(name="h1", shell=shell)])
+    with pytest.raises(BackendError, match="s0: an interface is gone, got 'r1a2b-s0-1'; run it"):
+        fabric.counters()
+
+    shell.poll = lambda: -9
+    with pytest.raises(BackendError, match="h1: its shell has ended, got status -9"):
+        fabric.counters()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
