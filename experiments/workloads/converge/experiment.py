@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from functools import cached_property
 from typing import Any
@@ -20,10 +20,11 @@ from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
-from ringleaf.experiments.setup.network import make_graph
-from ringleaf.experiments.workloads.converge.plan import ConvergencePlan
+from ringleaf.experiments.setup.network import divide_injection, make_graph
+from ringleaf.experiments.workloads.converge.plan import BOTH_WAYS, ConvergencePlan
 from ringleaf.experiments.workloads.converge.results import ConvergeResults
 from ringleaf.experiments.workloads.converge.run import run
+from ringleaf.experiments.workloads.converge.scheme import SCHEMES, ByMessages
 from ringleaf.experiments.workloads.converge.spec import ConvergeSpec
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
@@ -39,7 +40,7 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
 
     def __init__(self, spec: ConvergeSpec, plan: ConvergencePlan) -> None:
         super().__init__()
-        self.spec = spec
+        self.spec = divide_injection(spec)
         self._plan = plan
 
     @property
@@ -61,6 +62,7 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
                 inside_nodes_of(spec),
                 *unlike_hardware(vars(spec)),
                 *idle(spec),
+                *_without_allreduces(plan),
                 *notes(spec.topo),
                 *about_capture(spec.cross_traffic),
             ]
@@ -87,3 +89,12 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
     def expected_s(self) -> float:
         """The trainings, which count alike."""
         return float(self.count)
+
+
+def _without_allreduces(plan: ConvergencePlan) -> Iterator[str]:
+    """Yield a line on schemes and methods that have no allreduce, whose algorithm is of no use."""
+    schemes = [case.workload for case in plan.cases]
+    names = [name for name in schemes if isinstance(SCHEMES[name], ByMessages)]
+    names += [case.method for case in plan.cases if case.method.startswith(BOTH_WAYS)]
+    if names:
+        yield f"no allreduce, so no part for algo: {', '.join(dict.fromkeys(names))}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated
@@ -19,13 +20,13 @@ from ringleaf.collectives.compression.program import (
 )
 from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
+from ringleaf.collectives.sparse.registry import SPARSE, Maker, parse_sparse
 from ringleaf.core.units import parse_time
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.workloads.converge.curve import TrainingCase
 from ringleaf.experiments.workloads.converge.models import MODELS
-from ringleaf.experiments.workloads.converge.scheme import SCHEMES
+from ringleaf.experiments.workloads.converge.scheme import SCHEMES, ByMessages
 from ringleaf.ina.registry import SYSTEMS
 
 SPEC = Path(__file__).parent / "convergence.yaml"
@@ -92,6 +93,7 @@ def read_plan(path: Path = SPEC) -> ConvergencePlan:
         first = error.errors()[0]
         at = ".".join(map(str, first["loc"])) or "the file"
         raise ConfigError(f"{where}: {at}: {first['msg']}, got {first['input']!r:.80}") from error
+    _check_names(plan, where)
     cases = [case for part in plan.parts for case in _expand(plan, part, where)]
     compute_ps = parse_time(plan.compute, f"{where}: compute")
     return ConvergencePlan(plan.topo, compute_ps, plan.batch, plan.seed, tuple(cases))
@@ -120,13 +122,40 @@ def _expand(plan: _PlanFile, part: _Part, where: str) -> Iterator[TrainingCase]:
         choose(where, "model", model, list(MODELS))
         choose(where, "algorithm", algo, allreduces())
         choose(where, "workload", workload, list(SCHEMES))
-        name = method.removeprefix(BOTH_WAYS)
-        setting = plan.settings.get(name)
-        text = method if setting is None else f"{method}:{setting}"
-        rate = plan.rates.get(name, plan.rate.get(model))
+        text = _with_setting(method, plan.settings)
+        maker_of(text, f"{where}: part {part.name}: method")  # refuses what there is not
+        if text != NONE and isinstance(SCHEMES[workload], ByMessages):
+            raise ConfigError(
+                f"{where}: part {part.name}: ranks of {workload} send messages as they are, got "
+                f"method {text!r}; take {NONE}"
+            )
+        rate = plan.rates.get(_plain_name(method), plan.rate.get(model))
         if rate is None:
             raise ConfigError(f"{where}: rate: must have {model}, got {', '.join(plan.rate)}")
         yield TrainingCase(part.name, model, text, algo, workload, part.steps, rate)
+
+
+def _plain_name(method: str) -> str:
+    """Return a method's name without its settings, and without what says that it is used twice."""
+    return method.removeprefix(BOTH_WAYS).partition(":")[0]
+
+
+def _with_setting(method: str, settings: Mapping[str, str | int | float]) -> str:
+    """Return a method with the plan's setting of it, if it has none of its own."""
+    setting = None if ":" in method else settings.get(_plain_name(method))
+    return method if setting is None else f"{method}:{setting}"
+
+
+def _check_names(plan: _PlanFile, where: str) -> None:
+    """Check that rates and settings are of models and methods that there are."""
+    methods = [*COMPRESSORS, *SPARSE]
+    for what, names, known in (
+        ("rate", plan.rate, list(MODELS)),
+        ("rates", plan.rates, [NONE, *methods]),
+        ("settings", plan.settings, methods),
+    ):
+        for name in names:
+            choose(f"{where}: {what}", "model" if what == "rate" else "method", name, known)
 
 
 def allreduces() -> list[str]:
@@ -150,19 +179,30 @@ def _methods(name: str) -> list[str]:
 
 
 def make_program(method: str, rank: int, ranks: int) -> CompressedProgram:
-    """Return a rank's side of a method.
+    """Return a rank's side of a method, with a compressor of its own.
 
     Raises:
         ConfigError: If there is no such method, or it does not work on so many ranks.
     """
-    name = method.partition(":")[0]
+    return maker_of(method)(rank, ranks)
+
+
+def maker_of(method: str, where: str = "method") -> Maker:
+    """Return the function that makes a rank's side of a method.
+
+    Raises:
+        ConfigError: If there is no such method; `where` begins the message.
+    """
+    name, _, setting = method.partition(":")
     if name == NONE:
-        return Compressed(None, rank, ranks)
+        if setting:
+            raise ConfigError(f"{where}: {NONE} has no settings, got {method!r}; take {NONE}")
+        return partial(Compressed, None)
     if name in SPARSE:
-        return parse_sparse(method, "method").make(rank, ranks)
+        return parse_sparse(method, where).make
     if not name.startswith(BOTH_WAYS):
-        return Compressed(parse_compressor(method, "method"), rank, ranks)
-    compressor = parse_compressor(method.removeprefix(BOTH_WAYS), "method")
+        return partial(Compressed, parse_compressor(method, where))
+    compressor = parse_compressor(method.removeprefix(BOTH_WAYS), where)
     if not changes_elements_only(compressor):
-        raise ConfigError(f"method: {name}: sums can't be compressed by it, got {method!r}")
-    return TwoSided(compressor, rank, ranks)
+        raise ConfigError(f"{where}: {name}: sums can't be compressed by it, got {method!r}")
+    return partial(TwoSided, compressor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import closing
 
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.spec.network import NetworkSpec
@@ -16,29 +17,9 @@ JUDGED = 40
 """A case is judged on the test set at most about so many times."""
 
 
-class Carriers:
-    """The networks of a plan, one set for each algorithm."""
-
-    def __init__(self, plan: ConvergencePlan, network: NetworkSpec | None) -> None:
-        self._plan = plan
-        self._network = network
-        self._made: dict[str, ExchangeCarrier] = {}
-
-    def __getitem__(self, algo: str) -> ExchangeCarrier:
-        if algo not in self._made:
-            self._made[algo] = ExchangeCarrier(algo, self._plan.topo, network=self._network)
-        return self._made[algo]
-
-    def close(self) -> None:
-        """Give the networks back."""
-        for carrier in self._made.values():
-            carrier.close()
-
-
 def train(plan: ConvergencePlan, case: TrainingCase, carrier: ExchangeCarrier) -> Curve:
-    """Train one case; its curve starts with the first parameters."""
+    """Train one case on networks of its own; its curve starts with the first parameters."""
     assert carrier.ranks is not None
-    carrier.take_cost()
     training = DealtModel(case.model, carrier.ranks, plan.batch, plan.seed)
     setup = Setup(
         training,
@@ -74,15 +55,15 @@ def _note(curve: Curve, judged: tuple[float, float], step: float, time_ps: int, 
 
 
 def run(plan: ConvergencePlan, network: NetworkSpec | None = None) -> Generator[Curve]:
-    """Yield each case's curve as it is done.
+    """Yield each case's curve as it is done; no case depends on those before it.
 
     Args:
         plan: The trainings.
         network: Options of the network; None: those that are usual, on the plan's topology.
     """
-    carriers = Carriers(plan, network)
-    try:
-        for case in plan.cases:
-            yield train(plan, case, carriers[case.algo])
-    finally:
-        carriers.close()
+    for case in plan.cases:
+        # Connections remember, so networks that a case before it had would change its times.
+        carrier = ExchangeCarrier(case.algo, plan.topo, network=network)
+        with closing(carrier):
+            curve = train(plan, case, carrier)
+        yield curve

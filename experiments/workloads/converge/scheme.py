@@ -67,6 +67,24 @@ class Moment:
 
 Scheme = Callable[[Setup], Iterator[Moment]]
 
+
+@dataclass(frozen=True, slots=True)
+class ByMessages:
+    """A scheme whose ranks send messages as they are, and have no allreduce.
+
+    So neither a method nor an algorithm is of use to it.
+
+    Attributes:
+        train: The scheme.
+    """
+
+    train: Scheme
+
+    def __call__(self, setup: Setup) -> Iterator[Moment]:
+        """Return its moments."""
+        return self.train(setup)
+
+
 SCHEMES: Registry[Scheme] = Registry(
     "schemes", "training scheme", "experiments/workloads/converge/schemes", "SCHEME"
 )

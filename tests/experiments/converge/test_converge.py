@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
 from ringleaf.experiments.workloads.converge.kind import KIND
 from ringleaf.experiments.workloads.converge.models import DealtModel
 from ringleaf.experiments.workloads.converge.plan import make_program, read_plan
+from ringleaf.experiments.workloads.converge.run import run as run_plan
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Setup
 from ringleaf.networks.outcome import RunResult
 
@@ -247,6 +249,25 @@ PLAN: dict[str, Any] = {
         ({"parts": [{"name": "a"}]}, r"parts\.0\.model: Field required, got \{'name': 'a'\}"),
         ({"parts": [{**PLAN["parts"][0], "model": ["vgg"]}]}, "unknown model, got 'vgg'"),
         ({"setings": {}}, "setings: Extra inputs are not permitted"),
+        ({"settings": {"tokp": "1%"}}, "settings: unknown method, got 'tokp'"),
+        ({"rates": {"onebitadam": 0.1}}, "rates: unknown method, got 'onebitadam'"),
+        ({"rate": {"logistic": 0.1, "vgg": 0.1}}, "rate: unknown model, got 'vgg'"),
+        (
+            {"parts": [{**PLAN["parts"][0], "method": ["none", "fast"]}]},
+            "part a: method: unknown compressor, got 'fast'",
+        ),
+        (
+            {"parts": [{**PLAN["parts"][0], "method": ["none:15"]}]},
+            "part a: method: none has no settings, got 'none:15'; take none",
+        ),
+        (
+            {"parts": [{**PLAN["parts"][0], "method": ["none", "topk:1%"], "workload": ["ssp"]}]},
+            "part a: ranks of ssp send messages as they are, got method 'topk:1%'; take none",
+        ),
+        (
+            {"parts": [{**PLAN["parts"][0], "method": ["signsgd"], "workload": ["gossip"]}]},
+            "part a: ranks of gossip send messages as they are, got method 'signsgd'; take none",
+        ),
     ],
 )
 def test_a_wrong_plan_is_refused_by_place(
@@ -269,8 +290,53 @@ def test_the_seed_is_that_of_the_options_if_they_have_one(tmp_path: Path) -> Non
 
 def test_a_setting_may_be_a_number(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
-    path.write_text(json.dumps({**PLAN, "settings": {"none": 15}}))
-    assert [case.method for case in read_plan(path).cases] == ["none:15"]
+    part = {**PLAN["parts"][0], "method": ["qsgd"]}
+    path.write_text(json.dumps({**PLAN, "parts": [part], "settings": {"qsgd": 15}}))
+    assert [case.method for case in read_plan(path).cases] == ["qsgd:15"]
+
+
+def test_a_method_with_a_setting_of_its_own_has_the_plan_s_rate(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    part = {**PLAN["parts"][0], "method": ["topk:5%", "topk", "none"]}
+    more = {"parts": [part], "settings": {"topk": "1%"}, "rates": {"topk": 0.02}}
+    path.write_text(json.dumps({**PLAN, **more}))
+    rates = {case.method: case.rate for case in read_plan(path).cases}
+    assert rates == {"topk:5%": 0.02, "topk:1%": 0.02, "none": 0.1}
+
+
+def test_no_training_depends_on_those_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    part = {**PLAN["parts"][0], "method": ["none", "topk:1%", "terngrad"], "steps": 3}
+    path.write_text(json.dumps({**PLAN, "topo": f"{TOPO},rate=10G", "parts": [part]}))
+    plan = read_plan(path)
+    one_by_one = [curve for case in plan.cases for curve in run_plan(replace(plan, cases=(case,)))]
+    for together, alone in zip(run_plan(plan), one_by_one, strict=True):
+        assert together.time_us == alone.time_us
+
+
+def test_a_header_says_where_the_algorithm_has_no_part(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    parts = [
+        {**PLAN["parts"][0], "algo": ["switchml"], "method": ["none", "2x-efsign"]},
+        {**PLAN["parts"][0], "algo": ["ring", "switchml"], "workload": ["gossip", "ssp"]},
+    ]
+    path.write_text(json.dumps({**PLAN, "parts": parts}))
+    results = KIND.experiment(KIND.resolve({"converge": str(path)})).results
+    assert "no allreduce, so no part for algo: gossip, ssp, 2x-efsign" in results.about
+    path.write_text(json.dumps(PLAN))
+    results = KIND.experiment(KIND.resolve({"converge": str(path)})).results
+    assert not any("no part" in line for line in results.about)
+
+
+def test_the_rate_that_hosts_inject_is_that_of_links(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(json.dumps(PLAN))
+    results = [
+        run_any({"converge": str(path), "out": str(tmp_path / name), name: "1G"}, drawn=False)
+        for name in ("inject", "rate")
+    ]
+    assert results[0].rows == results[1].rows
+    assert "1 Gbit/s" in results[0].about[0]
 
 
 @pytest.mark.parametrize(

@@ -26,16 +26,27 @@ def exchange(asks: Sequence[Post]) -> list[dict[int, Array]]:
 
 
 def train(
-    name: str, ranks: int, steps: int, gradient: Callable[[Array, int], Array], **settings: float
+    name: str,
+    ranks: int,
+    steps: int,
+    gradient: Callable[[Array, int], Array],
+    exchange_ps: int = 0,
+    **settings: float,
 ) -> list[Moment]:
     """Return the moments of a parameter that begins at 0; the rate is 1/2, a gradient takes 1."""
+    cost = SimpleNamespace(time_ps=0)
+
+    def carry(asks: Sequence[Post]) -> list[dict[int, Array]]:
+        cost.time_ps += exchange_ps
+        return exchange(asks)
+
     training = SimpleNamespace(
         ranks=ranks,
         seed=1,
         start=lambda: np.zeros(1, np.float32),
         gradient=lambda parameters, rank, _step: gradient(parameters, rank).astype(np.float32),
     )
-    carrier = SimpleNamespace(together=together, exchange=exchange, cost=SimpleNamespace(time_ps=0))
+    carrier = SimpleNamespace(together=together, exchange=carry, cost=cost)
     made = Setup(training, carrier, lambda *_: None, 0.5, steps, 1, dict(settings))  # type: ignore[arg-type]
     return list(SCHEMES[name](made))
 
@@ -96,3 +107,13 @@ def test_ssp() -> None:
     assert values(tight) == [-0.5, -0.8125]
     loose = train("ssp", 2, 2, lambda p, rank: p + 1)
     assert [moment.elapsed_ps for moment in loose] == [2, 3]
+
+
+def test_an_overlapping_push_of_ssp_counts_until_it_has_come() -> None:
+    """Rank 0 keeps the parameters, and sends nothing: its gradients count at 1, 2 and 3.
+
+    Rank 1's is there at 2, and is pushed for 3 and pulled for 3. So the first two gradients are
+    there at 2, and all four at 8, though the last one that was begun is rank 0's at 3.
+    """
+    moments = train("ssp", 2, 2, plus_rank, exchange_ps=3)
+    assert [moment.elapsed_ps for moment in moments] == [2, 8]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ringleaf.collectives.compression.program import Post
-from ringleaf.experiments.workloads.converge.scheme import Moment, Setup
+from ringleaf.experiments.workloads.converge.scheme import ByMessages, Moment, Setup
 
 
 def train(setup: Setup) -> Iterator[Moment]:
@@ -36,4 +36,4 @@ def train(setup: Setup) -> Iterator[Moment]:
         yield Moment(step + 1, np.add.reduce(own) / np.float32(ranks), setup.compute_ps)
 
 
-SCHEME = train
+SCHEME = ByMessages(train)

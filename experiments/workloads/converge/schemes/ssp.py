@@ -19,7 +19,7 @@ import numpy as np
 
 from ringleaf.collectives.compression.program import Post
 from ringleaf.core.tensors import Array
-from ringleaf.experiments.workloads.converge.scheme import Moment, Setup
+from ringleaf.experiments.workloads.converge.scheme import ByMessages, Moment, Setup
 
 STALENESS, SPREAD = 3, 1.0
 
@@ -33,6 +33,7 @@ def train(setup: Setup) -> Iterator[Moment]:
     copies, done = [parameters] * ranks, [0] * ranks
     ready_ps = [round(factor * setup.compute_ps) for factor in factors]
     risen_ps = 0  # when the slowest rank last went on
+    latest_ps = 0  # when the last of all gradients so far had come; ranks' exchanges overlap
 
     def start_ps(rank: int) -> int:
         is_at_bound = done[rank] == min(done) + staleness
@@ -46,12 +47,13 @@ def train(setup: Setup) -> Iterator[Moment]:
         parameters = parameters - np.float32(setup.rate / ranks) * came
         copies[rank], pull_ps = _send(setup, parameters, 0, rank)
         end_ps, slowest = start_ps(rank) + push_ps + pull_ps, min(done)
+        latest_ps = max(latest_ps, end_ps)
         done[rank] += 1
         if min(done) > slowest:
             risen_ps = max(risen_ps, end_ps)
         ready_ps[rank] = end_ps + round(factors[rank] * setup.compute_ps)
         if (number + 1) % ranks == 0:
-            yield Moment((number + 1) / ranks, parameters, 0, end_ps)
+            yield Moment((number + 1) / ranks, parameters, 0, latest_ps)
 
 
 def _send(setup: Setup, values: Array, src: int, dst: int) -> tuple[Array, int]:
@@ -65,4 +67,4 @@ def _send(setup: Setup, values: Array, src: int, dst: int) -> tuple[Array, int]:
     return received[src], setup.carrier.cost.time_ps - before_ps
 
 
-SCHEME = train
+SCHEME = ByMessages(train)
