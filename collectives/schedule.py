@@ -254,12 +254,12 @@ def check(schedule: Schedule) -> None:
 
 
 def check_asked_root(schedule: Schedule, root: int) -> None:
-    """Refuse a root that someone has asked for, unless the schedule has it; 0 may be a default.
+    """Refuse a root that someone has asked for, unless the schedule has it.
 
     Raises:
         ScheduleError: If a file has another one, or the collective has none.
     """
-    if root in (0, schedule.root):
+    if schedule.collective.is_rooted and root == schedule.root:
         return
     has = (
         f"root must be {schedule.root}, as it is there"

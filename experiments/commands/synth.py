@@ -71,7 +71,9 @@ def synth_command(
     sketch: Annotated[
         Path | None, typer.Option("--sketch", help="File with a sketch, for taccl.")
     ] = None,
-    root: Annotated[int, typer.Option("--root", help="Root of a broadcast or reduce.")] = 0,
+    root: Annotated[
+        int | None, typer.Option("--root", help="Root of a broadcast or reduce; default: 0.")
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Search again, even if a plan is kept.")
     ] = False,
@@ -98,7 +100,7 @@ def synth_command(
     goal = member.collectives[0]
     if chunks is not None and not member.takes_chunks:
         raise ConfigError(f"synth: chunks must be left to {synthesiser}, got {chunks}")
-    if root and not any(each.is_rooted for each in member.collectives):
+    if root is not None and not any(each.is_rooted for each in member.collectives):
         raise ConfigError(f"synth: {synthesiser} takes no root, got {root}; leave it out")
     if collective:
         goal = SUFFIXES[choose("synth", "collective", collective, valid)]
@@ -109,7 +111,7 @@ def synth_command(
         goal,
         parse_size(size, "size"),
         chunks,
-        root,
+        root or 0,
         parse_time(limit, "limit") / PS_PER_S,
         spec.seed,
         None if sketch is None else read_sketch(sketch),

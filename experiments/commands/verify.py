@@ -48,7 +48,10 @@ def verify_command(
         int | None,
         typer.Option("--segments", help="Pieces of a pipeline, or loops of an MSCCL program."),
     ] = None,
-    root: Annotated[int, typer.Option("--root", help="Root of a broadcast or reduce.")] = 0,
+    root: Annotated[
+        int | None,
+        typer.Option("--root", help="Root of a broadcast or reduce; default: 0, or the file's."),
+    ] = None,
     export: Annotated[
         Path | None, typer.Option("--export", help="File for the schedule: ring.xml, ring.csv.")
     ] = None,
@@ -65,12 +68,13 @@ def verify_command(
     if ranks is None:
         ranks = network().ranks if network is not None else algorithm.ranks or RANKS
     schedule = algorithm.build(
-        ranks, hierarchy=levels, segments=segments, root=root, network=network
+        ranks, hierarchy=levels, segments=segments, root=root or 0, network=network
     )
     from ringleaf.collectives.schedule import check_asked_root
     from ringleaf.collectives.verify import verify
 
-    check_asked_root(schedule, root)
+    if root is not None:
+        check_asked_root(schedule, root)
     proof = verify(schedule, repeats=algorithm.ranks is not None)
     if export is not None and file_format is not None:
         _write(export, file_format.write(schedule))

@@ -83,7 +83,8 @@ def _schedule(request: StepRequest, graph: nx.Graph[str], ranks: int, size_bytes
         embedding=embedding_of(graph, ranks),
         network=Cabling(graph),
     )
-    check_asked_root(schedule, spec.root)
+    if "root" in spec.model_fields_set:
+        check_asked_root(schedule, spec.root)
     return schedule
 
 

@@ -82,6 +82,17 @@ def test_a_broadcast_s_root_is_the_file_s(tmp_path: Path) -> None:
     assert "# wrong values: 0 OK" in done.stdout, done.stderr
     assert "root must be 2, as it is there, got 1" in typed("verify", path, "--root", "1").stderr
     assert typed("verify", path, "--root", "2").returncode == 0
+    assert "root must be 2, as it is there, got 0" in typed("verify", path, "--root", "0").stderr
+    assert typed("verify", path).returncode == 0
+
+
+def test_a_collective_without_a_root_takes_none() -> None:
+    """Root 0, too, which is the one of others if nobody asks for one."""
+    for root in ("0", "1"):
+        done = typed("verify", "ring", "--root", root)
+        assert done.returncode == 2
+        assert f"ring allreduce: has no root, got {root}; leave it out" in done.stderr
+    assert typed("verify", "broadcast", "--root", "0").returncode == 0
 
 
 def test_a_spec_may_name_a_file(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def test_an_interrupted_search_gives_the_best_so_far(
         (("tacos", "--topo", TORUS, "--chunks", "0"), "chunks must be 1 to"),
         (("plink", "--topo", TORUS, "--chunks", "7"), "chunks must be left to plink, got 7"),
         (("tacos", "--topo", TORUS, "--root", "2"), "tacos takes no root, got 2; leave it out"),
+        (("tacos", "--topo", TORUS, "--root", "0"), "tacos takes no root, got 0; leave it out"),
         (("tacos", "--topo", TORUS, "-o", "plan.pdf"), "out: "),
     ],
 )
