@@ -17,6 +17,7 @@ cases:
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.core.units import parse_size, parse_time
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, TopologyError, choose
-from ringleaf.experiments.setup.ranks import count_nodes
+from ringleaf.experiments.runs.checks import check_network
 from ringleaf.experiments.spec.choices import VIRTUAL
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
@@ -42,6 +43,15 @@ _KEYS = ("title", "kind", "seconds", "cases")
 _CASE_KEYS = ("name", "points", "options", "collective", "within")
 LIMITS = ("time", "steps", "bytes")
 _TAKEN = {SCHEDULE: ("algo",), PROGRAM: ("program",)}
+_OF_SWITCHES = r"^[^=]+$|(?<==)[^,]+"
+_FILES = {
+    "topo": r"^[^,]+",
+    "program": _OF_SWITCHES,
+    "control": _OF_SWITCHES,
+    "cross_traffic": r"^.+$",
+}
+"""Options that name files, and where in their texts: all of `a.txt`, parts of `s0=a.txt,s1=b.txt`,
+the beginning of `net.gml,hosts=each`."""
 _OTHERS = ("out", "pcap", "record", "explain")
 """Options that are of no use to a case."""
 
@@ -80,7 +90,7 @@ class AssignedCase:
             ConfigError: If one is wrong; the message names the case.
         """
         try:
-            count_nodes(resolve(self.options))
+            check_network(resolve(self.options))
         except (ConfigError, TopologyError) as error:
             raise ConfigError(f"{where}: case {self.name!r}: {error}") from error
 
@@ -175,19 +185,33 @@ def _options(entry: Any, where: str, kind: str, folder: Path) -> dict[str, str]:
         raise ConfigError(f"{where}: algo must be one algorithm, got {options['algo']!r}")
     if kind == PROGRAM and "algo" not in options:
         raise ConfigError(f"{where}: algo is missing, got {sorted(options)}; say algo: switchml")
-    if "control" in options:
-        options["control"] = str(folder / options["control"])
-    if os.path.isfile(folder / options.get("topo", "fattree")):
-        options["topo"] = str(folder / options["topo"])
+    for name in _FILES.keys() & options.keys():
+        options[name] = _beside(name, options[name], folder)
     if "," in options.get("size", ""):
         raise ConfigError(f"{where}: size must be one size, got {options['size']!r}")
     return {"size": "64K", **options}
 
 
+def _beside(name: str, text: str, folder: Path) -> str:
+    """Return an option's text with the files that lie beside the assignment by their places.
+
+    Files with entries (`control`) are looked for nowhere else.
+    """
+
+    def place(word: re.Match[str]) -> str:
+        path = folder / word[0]
+        return str(path) if name == "control" or os.path.isfile(path) else word[0]
+
+    return re.sub(_FILES[name], place, text)
+
+
 def _limits(entry: Any, where: str) -> CaseLimits:
     data = _mapping(entry, where, LIMITS)
+    empty = next((name for name, value in data.items() if value is None), None)
+    if empty is not None:
+        raise ConfigError(f"{where}: {empty} must have a value, got none; leave it out, or say it")
     steps = data.get("steps")
-    if steps is not None and (not isinstance(steps, int) or steps < 0):
+    if steps is not None and (type(steps) is not int or steps < 0):
         raise ConfigError(f"{where}: steps must be a whole number >= 0, got {steps!r:.80}")
     time, size = data.get("time"), data.get("bytes")
     return CaseLimits(

@@ -67,13 +67,30 @@ def check(request: RunRequest, *, live: bool = True) -> None:
     check_out(spec.out)
     if spec.routes in SOLVED:
         require("scipy", f"routes {spec.routes}")
+    _check_places(spec, counts)
+    if live and spec.is_live:
+        check_machine_for(spec)
+
+
+def check_network(spec: NetworkSpec) -> None:
+    """Check what an experiment says of its network, whatever runs on it.
+
+    Raises:
+        ConfigError: If a file or a place is wrong; the message names the option and the value.
+        TopologyError: If there is no such topology, or it has no such node or link.
+    """
+    counts = count_nodes(spec)
+    _check_names(spec, counts)
+    _check_places(spec, counts)
+
+
+def _check_places(spec: NetworkSpec, counts: Counts) -> None:
+    """Check the capture that hosts send, and the places of faults, detours and rates."""
     if spec.cross_traffic is not None:
         _check_capture(spec.cross_traffic)
     troubled = spec.network_faults or spec.reroute_ps is not None or spec.is_live
     if (spec.detours or spec.inject_bps is not None or troubled) and counts.links <= FEW_LINKS:
         _check_topology(spec)
-    if live and spec.is_live:
-        check_machine_for(spec)
 
 
 def check_fits(kind: WorkloadKind[Any], spec: NetworkSpec, counts: Counts) -> None:

@@ -69,6 +69,9 @@ def write(folder: Path, data: object) -> Path:
         ({"cases": [{"name": "a", "within": {"tim": 1}}]}, "within: unknown key, got 'tim'"),
         ({"cases": [{"name": "a", "within": {"time": "1"}}]}, "within: time"),
         ({"cases": [{"name": "a", "within": {"steps": "x"}}]}, "steps must be a whole number"),
+        ({"cases": [{"name": "a", "within": {"steps": True}}]}, "steps must be a whole number"),
+        ({"cases": [{"name": "a", "within": {"steps": None}}]}, "within: steps must have a value"),
+        ({"cases": [{"name": "a", "within": {"time": None}}]}, "within: time must have a value"),
         ({"cases": [{"name": "a", "options": {"algo": "ring"}}]}, "unknown key, got 'algo'"),
         ({"cases": [{"name": "a", "options": {"out": "x"}}]}, "unknown key, got 'out'"),
         ({"cases": [{"name": "a", "options": {"net": "mininet"}}]}, "net must be virtual"),
@@ -94,6 +97,8 @@ def test_wrong_assignments_are_refused(tmp_path: Path, data: object, message: st
         ({"topo": "fatree"}, "unknown .*'fatree'"),
         ({"topo": "fattree,k=3"}, "k must be even"),
         ({"topo": "none.edges"}, "none.edges"),
+        ({"faults": "h7-s0 down at 5us"}, "faults: .*h7"),
+        ({"cross_traffic": "none.pcap"}, "cross_traffic: can't be read: No such file"),
     ],
 )
 def test_a_case_with_wrong_options_is_the_instructors_mistake(
@@ -103,6 +108,7 @@ def test_a_case_with_wrong_options_is_the_instructors_mistake(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The exit code is 2, whether the student's file is good or broken, and nobody has points."""
+    options = {"topo": "leafspine,leaves=1,spines=0,hosts=4"} | options
     path = write(tmp_path, {"cases": [{"name": "one", "options": options}]})
 
     for file in (EXAMPLES / "ring.csv", tmp_path / "none.csv"):
@@ -126,6 +132,32 @@ def test_the_example_is_read_with_files_beside_it(tmp_path: Path) -> None:
     (case,) = read_assignment(write(tmp_path, data)).cases
     assert case.options["topo"] == str(tmp_path / "net.edges")
     assert case.options["control"] == str(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "known"),
+    [
+        ("topo", "net.edges,hosts=each", "{0}/net.edges,hosts=each"),
+        ("topo", "leafspine,leaves=1,spines=0,hosts=4", "leafspine,leaves=1,spines=0,hosts=4"),
+        ("cross_traffic", "a.pcap", "{0}/a.pcap"),
+        ("cross_traffic", "elsewhere.pcap", "elsewhere.pcap"),
+        ("program", "p.json", "{0}/p.json"),
+        ("program", "forward", "forward"),
+        ("program", "s0=p.json,s1=q.json", "s0={0}/p.json,s1=q.json"),
+        ("control", "s0=p.json,s1=q.json", "s0={0}/p.json,s1={0}/q.json"),
+    ],
+)
+def test_files_of_options_lie_beside_the_assignment(
+    tmp_path: Path, name: str, text: str, known: str
+) -> None:
+    """A file named like a number or an option of a topology is not taken for one."""
+    for file in ("net.edges", "a.pcap", "p.json", "4", "hosts", "leaves=1"):
+        (tmp_path / file).touch()
+
+    data = {"cases": [{"name": "a", "options": {name: text}}]}
+    (case,) = read_assignment(write(tmp_path, data)).cases
+
+    assert case.options[name] == known.format(tmp_path)
 
 
 def test_a_students_file_is_copied_to_a_name_of_ours(tmp_path: Path) -> None:
