@@ -60,6 +60,8 @@ def check_out(path: Path) -> None:
     """
     if str(path) == "-":
         raise ConfigError("out: must be a folder, got '-'; stdout has the table as it is")
+    if "\0" in str(path):
+        raise ConfigError(f"out: a name has no zero in it, got {str(path)!r:.80}; name another")
     nearest = path
     while not os.path.lexists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent

@@ -229,7 +229,10 @@ def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changed_options(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each option in which two runs differ."""
+    """Yield a line for each option that differs; one line, if those of either run are unknown."""
+    if bool(before) != bool(after):
+        yield f"options {'after' if before else 'before'} are not known, as there is no {CONFIG}"
+        return
     for name in dict.fromkeys([*before, *after]):
         was, now = (options.get(name, "not given") for options in (before, after))
         if was != now and not (name == "topo" and _network(before) == _network(after)):
@@ -241,7 +244,7 @@ def _network(options: Mapping[str, str]) -> str:
 
     `leafspine` is `leafspine,hosts=4`; but a file, or a family that there was once, may be gone.
     """
-    text = options["topo"]
+    text = options.get("topo", "")  # a recorded run of another version may have none
     try:
         links = float(options["rate_bps"]), int(options["delay_ps"])
         return full_name(text, *links, hosts=_whole(options.get("hosts")))

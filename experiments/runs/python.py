@@ -34,7 +34,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.file_names import in_home
 from ringleaf.core.tensors import Array
-from ringleaf.core.units import format_count
+from ringleaf.core.units import format_count, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.config import done_places, read_json, read_summary
 from ringleaf.experiments.records.folder import PLAN, REPORT, ROWS, SUMMARY, SWEPT_ROWS, folder_of
@@ -43,6 +43,7 @@ from ringleaf.experiments.runs import sweep as sweeps
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.drawer import Drawer
 from ringleaf.experiments.runs.machines import DaskScheduler
+from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.runs.request import kind_of_run, resolve
 from ringleaf.experiments.runs.spec_file import Case, expand, swept
 from ringleaf.experiments.runs.workers import RunProcesses
@@ -55,6 +56,14 @@ from ringleaf.topologies.registry import TOPOLOGIES
 if TYPE_CHECKING:
     import pandas as pd
     import torch
+
+
+BY_GRAPH = "given by its graph"
+"""What a family says that has one topology, a graph of the caller's."""
+
+_ARRAYS = ("numpy.ndarray", "torch.Tensor")
+
+MOST_DIGITS = 100  # of a whole number: Python can't write one of thousands
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +163,17 @@ class Result:
         """Return the right row that took the least time at the largest size, as the table says.
 
         For jobs, it is the row whose job was completed soonest.
+
+        Raises:
+            ConfigError: If nothing was measured.
         """
         from ringleaf.experiments.workloads.collective.rows import compared_bytes, right_rows
 
         rows = right_rows(self.rows)
+        if not rows:
+            raise ConfigError(
+                f"fastest: nothing was measured, got {str(self.folder)!r}; run it again"
+            )
         size = compared_bytes(map(_size_bytes, rows))[-1]
         return min((row for row in rows if _size_bytes(row) == size), key=_took_ps)
 
@@ -165,7 +181,7 @@ class Result:
         """Return the rows as a data frame; in a sweep, each row starts with its run's options.
 
         Raises:
-            ConfigError: If pandas is not installed.
+            ConfigError: If pandas is not installed, or the rows can't be read.
         """
         try:
             import pandas as pd
@@ -173,7 +189,13 @@ class Result:
             raise ConfigError(
                 "frame: needs pandas, got none installed; pip install 'ringleaf[notebooks]'"
             ) from error
-        return pd.read_csv(self.folder / (SWEPT_ROWS if self.is_sweep else ROWS))
+        path = self.folder / (SWEPT_ROWS if self.is_sweep else ROWS)
+        try:
+            return pd.read_csv(path)
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"frame: can't read, got {str(path)!r}: {error}; run it again"
+            ) from error
 
     @property
     def figures(self) -> list[str]:
@@ -246,12 +268,13 @@ def run(
     """
     [case, *others] = _cases({"topo": topo, "algo": algo, **options})
     if others:
+        several = ", ".join(swept([case, *others]))
         raise ConfigError(
-            "run: options must have one value each, got "
+            f"run: options must have one value each, got several of {several}, "
             f"{format_count(len(others) + 1, 'combination')}; ringleaf.sweep does them all"
         )
     if tensors is not None:
-        tensors = list(tensors)  # a generator yields them once
+        tensors = _tensors_in(tensors)
         case |= _shape(tensors, case)
     own, case["out"] = _folder(out)
     emit = _say if show else _ignore
@@ -320,36 +343,49 @@ def load(folder: str | Path) -> Result:
 
 def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
     """Return the options of each run as if typed; with `here`, this process does the runs."""
-    named: dict[str, Any] = {}
-    for name, value in options.items():
-        if value is None:
-            continue
-        if name in ("topo", "algo"):
-            listed = _listed(name, value)
-            values = listed if isinstance(listed, list) else [listed]
-            if not here and any(not isinstance(each, str | Path) for each in values):
-                raise ConfigError(
-                    f"{name}: other processes know names only, got {listed!r:.80}; make it an "
-                    "entry point (docs/extending), or leave out parallel and on"
-                )
-            named[name] = _names_of(name, values)
-            if name == "topo" and len(values) == 1:
-                named[name] = named[name][0]
-        else:
-            named[name] = _plain(name, value)
-            if name == "data" and not _are_texts(named[name]):
-                raise ConfigError(
-                    f"data: must say which values are drawn, got {value!r:.80}; give your own by "
-                    "tensors="
-                )
-    graphs = options.get("topo")
-    for name in ("rate", "delay") if isinstance(graphs, nx.Graph) else ():
-        if name in named:
+    named = {
+        name: _names(name, value, here=here) if name in ("topo", "algo") else _plain(name, value)
+        for name, value in options.items()
+        if value is not None
+    }
+    if not _are_texts(named.get("data", "")):
+        raise ConfigError(
+            f"data: must say which values are drawn, got {named['data']!r:.80}; give your own by "
+            "tensors="
+        )
+    _check_links(named)
+    return list(expand(named))
+
+
+def _names(option: str, value: Any, *, here: bool) -> Any:
+    """Return the names of topologies or algorithms, of one topology its name alone."""
+    listed = _listed(option, value)
+    members = listed if isinstance(listed, list) else [listed]
+    if not here and any(not isinstance(each, str | Path) for each in members):
+        raise ConfigError(
+            f"{option}: other processes know names only, got {listed!r:.80}; make it an "
+            "entry point (docs/extending), or leave out parallel and on"
+        )
+    names = _names_of(option, members)
+    return names[0] if option == "topo" and len(names) == 1 else names
+
+
+def _check_links(options: Mapping[str, Any]) -> None:
+    """Check that no option is about links that are what a graph says.
+
+    Raises:
+        ConfigError: If there is one: it would have no effect.
+    """
+    topo = options.get("topo", "")
+    families = [TOPOLOGIES.added.get(name) for name in ([topo] if isinstance(topo, str) else topo)]
+    if not any(each is not None and each.summary == BY_GRAPH for each in families):
+        return
+    for name in ("rate", "delay", "inject"):
+        if name in options:
             raise ConfigError(
-                f"{name}: links of a graph keep their own, got {named[name]!r}; leave it out, or "
+                f"{name}: links of a graph keep their own, got {options[name]!r}; leave it out, or "
                 "make the graph with other links"
             )
-    return list(expand(named))
 
 
 def _names_of(option: str, members: Sequence[Any]) -> list[str]:
@@ -368,23 +404,35 @@ def _names_of(option: str, members: Sequence[Any]) -> list[str]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return an option's value, with types of elements by the names that NumPy and PyTorch use."""
+    """Return an option's value as a file could have it: texts, numbers, lists and mappings of them.
+
+    Types of elements have the names that NumPy and PyTorch use.
+    """
     if isinstance(value, type):  # such as numpy.float32
         return value.__name__
     if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
         return str(value).removeprefix("torch.")
     listed = _listed(name, value)
-    return [_plain(name, each) for each in listed] if isinstance(listed, list) else listed
+    if isinstance(listed, list):
+        return [_plain(name, each) for each in listed]
+    if isinstance(listed, Mapping):
+        return {key: _plain(name, each) for key, each in listed.items()}
+    if isinstance(listed, int) and abs(listed) >= 10**MOST_DIGITS:
+        raise ConfigError(f"{name}: a number has at most {MOST_DIGITS} digits, got more")
+    return str(listed) if isinstance(listed, Path) else listed
 
 
 def _listed(name: str, value: Any) -> Any:
     """Return an option's value, as a list if it has several: an array, a range, a generator.
 
     Raises:
-        ConfigError: If it is a set, whose order is another in each process.
+        ConfigError: If it is a set, whose order is another in each process, or bytes, which are
+            no text.
     """
     if isinstance(value, Set):
         raise ConfigError(f"{name}: a set has no order, got {value!r:.80}; make it a list")
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise ConfigError(f"{name}: must be text, got {value!r:.80}; decode it")
     if hasattr(value, "tolist"):  # of NumPy, pandas, PyTorch
         return value.tolist()
     several = isinstance(value, Iterable) and not isinstance(value, str | Mapping | nx.Graph)
@@ -397,6 +445,10 @@ def _are_texts(value: Any) -> bool:
 
 def _name_of(member: Any) -> str:
     """Return the name of a topology, algorithm or file; objects are registered under new names."""
+    if isinstance(member, Path) and "," in str(member):
+        raise ConfigError(
+            f"run: a file's name can have no comma, got {str(member)!r}; rename the file"
+        )
     if isinstance(member, str | Path):
         return str(member)
     if isinstance(member, Family):
@@ -449,7 +501,7 @@ def _family_of(graph: nx.Graph[str]) -> Family:
             raise ConfigError(f"topo: nodes must be numbered from 0, got {got:.80}; {how}")
     counts = Counts(len(hosts(graph)), len(switches(graph)), graph.number_of_edges())
     return Family(
-        "given by its graph",
+        BY_GRAPH,
         lambda link, host_link=None: graph.copy(),
         {},
         lambda host_count, sizes: {},
@@ -477,30 +529,76 @@ def _algorithm_of(schedule: Schedule) -> Algorithm:
     return Algorithm(name, schedule.collective, schedule.algorithm, schedule_for, cost_of)
 
 
+def _tensors_in(tensors: Any) -> list[Any]:
+    """Return the tensors that somebody gives, of which a generator yields each once.
+
+    Raises:
+        ConfigError: If they are none, or not all of their elements are there.
+    """
+    try:
+        listed = list(tensors)
+    except TypeError as error:  # a number, or an array of no dimension
+        raise ConfigError(
+            f"tensors: must be a list of one for each rank, got {tensors!r:.80}"
+        ) from error
+    for each in listed:
+        if not any(f"{of.__module__}.{of.__name__}" in _ARRAYS for of in type(each).__mro__):
+            got = " ".join(repr(each).split())
+            raise ConfigError(
+                f"tensors: must be PyTorch's or NumPy's, one for each rank, got {got:.80}; make "
+                "it an array"
+            )
+        if getattr(each, "is_nested", False):
+            raise ConfigError("tensors: must be dense, got a nested tensor; pad it")
+        mask = getattr(each, "mask", None)
+        if mask is not None and mask.any():
+            raise ConfigError(
+                "tensors: must have all elements, got a masked array; say what masked ones are, by "
+                "its filled()"
+            )
+    return listed
+
+
 def _shape(tensors: Sequence[torch.Tensor | Array], case: Mapping[str, Any]) -> Case:
     """Return the options that follow from tensors.
 
     Raises:
         ConfigError: If they can't be the ranks' inputs, or conflict with other options.
     """
-    plain = next((each for each in tensors if not hasattr(each, "dtype")), None)
-    if plain is not None:
-        raise ConfigError(
-            f"tensors: must be PyTorch's or NumPy's, one for each rank, got {plain!r:.80}; make it "
-            "an array"
-        )
     kinds = {(tuple(each.shape), str(each.dtype).removeprefix("torch.")) for each in tensors}
     if len(kinds) != 1 or len(next(iter(kinds))[0]) != 1:
         raise ConfigError(f"tensors: must be of one type and shape (elements,), got {kinds}")
     [((elements,), dtype)] = kinds
     if dtype not in DTYPES:
         raise ConfigError(f"tensors: must be of {' or '.join(DTYPES)}, got {dtype}")
-    fixed = ("size", "min", "max", "factor", "dtype", "data", "density", "compress", "jobs")
-    clashes = [name for name in fixed if name in case]
+    fixed = ("size", "min", "max", "factor", "dtype", "data", "density", "compress")
+    keys = (kind.key for kind in WORKLOADS.values())
+    clashes = [name for name in (*fixed, *keys) if name in case]
     if clashes:
         raise ConfigError(f"tensors: can't go with {', '.join(clashes)}, got both; leave one out")
-    count = len(tensors) + int(case.get("servers", 0))
-    return {"size": str(elements * DTYPES[dtype]), "dtype": dtype, "hosts": str(count)}
+    return {
+        "size": str(elements * DTYPES[dtype]),
+        "dtype": dtype,
+        "hosts": _hosts_of(len(tensors), case),
+    }
+
+
+def _hosts_of(ranks: int, case: Mapping[str, Any]) -> str:
+    """Return the number of hosts for the ranks of tensors, with servers.
+
+    Raises:
+        ConfigError: If the options have another one.
+    """
+    servers = case.get("servers") or "0"
+    if not is_whole(servers):
+        raise ConfigError(f"servers: must be a whole number, got {servers!r}")
+    count = str(ranks + int(servers))
+    if case.get("hosts") not in (None, "", count):
+        raise ConfigError(
+            f"hosts: must be {count}, a host for each tensor and server, got {case['hosts']!r}; "
+            "leave it out"
+        )
+    return count
 
 
 def _size_bytes(row: Any) -> int:

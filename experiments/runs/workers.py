@@ -7,6 +7,7 @@ is complete.
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -36,11 +37,14 @@ class RunProcesses:
     scheduler: DaskScheduler | None = None
 
     def __post_init__(self) -> None:
-        number: object = self.processes
-        if not isinstance(number, int) or number < 0:
+        try:
+            is_number = operator.index(self.processes) >= 0  # NumPy's are numbers, too
+        except TypeError:
+            is_number = False
+        if not is_number:
             raise ConfigError(
-                f"parallel: must be a whole number of processes, got {number!r}; 0 is one for each "
-                "core"
+                f"parallel: must be a whole number of processes, got {self.processes!r}; 0 is one "
+                "for each core"
             )
         if self.scheduler is not None:
             self.scheduler.check()

@@ -203,6 +203,12 @@ def test_options_that_differ_are_named(tmp_path: Path) -> None:
     ]
     assert list(changed_options(before, before)) == []
     assert options_of(tmp_path) == {}
+    assert list(changed_options({}, {"topo": "fattree"})) == [
+        "options before are not known, as there is no config.json"
+    ]
+    assert list(changed_options({"seed": "1"}, {"seed": "1", "topo": "fattree"})) == [
+        "option topo differs: not given before, fattree after"
+    ]
 
 
 def test_an_option_that_says_the_same_in_other_words_is_no_difference(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -30,6 +31,7 @@ from ringleaf.experiments.workloads.collective.rows import (
 from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_graph
 from ringleaf.topologies.registry import TOPOLOGIES
 
+MASKED = np.ma.masked_array(np.ones(4, np.float32), [True, False, False, False])
 RACK = "leafspine,leaves=1,spines=1,hosts=3"
 
 
@@ -211,6 +213,27 @@ def test_several_values_may_be_in_an_array_a_range_or_a_generator() -> None:
     assert len(ringleaf.sweep(**options, size=1024, seed=range(1, 3)).rows) == 4
 
 
+def test_numbers_and_paths_in_jobs_may_be_of_any_library(tmp_path: Path) -> None:
+    jobs = [{"model": "resnet50", "ranks": np.int64(2), "iterations": np.int32(1)}]
+    [row] = ringleaf.run(topo=RACK, algo="ring", size=np.float64(0.01), jobs=jobs).rows
+    assert (row.ranks, row.iterations) == (2, 1)
+    flows = tmp_path / "flows.csv"
+    flows.write_text("source,target,size,start\n0,1,64KiB,0\n")
+    [row] = ringleaf.run(topo=RACK, workload=flows).rows
+    assert row.size_bytes == 65536
+
+
+def test_a_folder_without_rows_says_so(tmp_path: Path) -> None:
+    ringleaf.run(topo=RACK, algo="ring", size="1K", out=tmp_path / "run")
+    (tmp_path / "run" / "results.csv").write_text("")
+    with pytest.raises(ConfigError, match=r"frame: can't read, got .*results.csv"):
+        ringleaf.load(tmp_path / "run").frame()
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    (tmp_path / "run" / "summary.json").write_text(json.dumps(summary | {"rows": []}))
+    with pytest.raises(ConfigError, match="fastest: nothing was measured"):
+        ringleaf.load(tmp_path / "run").fastest()
+
+
 def test_a_result_never_has_the_rows_of_a_later_run(tmp_path: Path) -> None:
     options: dict[str, Any] = {"topo": RACK, "algo": "ring", "out": tmp_path / "run"}
     older = ringleaf.run(**options, size=1024)
@@ -246,7 +269,21 @@ def test_results_may_be_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.M
         ({"algo": {"ring"}}, r"algo: a set has no order, got \{'ring'\}; make it a list"),
         ({"out": ["a"]}, r"out: must be a folder's name, got \['a'\]"),
         ({"tensors": [[1.0], [2.0]]}, r"tensors: must be PyTorch's or NumPy's, .* got \[1.0\]"),
-        ({"loss": [0, "1%"]}, "one value each, got 2 combinations; ringleaf.sweep"),
+        (
+            {"loss": [0, "1%"]},
+            "one value each, got several of loss, 2 combinations; ringleaf.sweep",
+        ),
+        ({"seed": b"1"}, "seed: must be text, got b'1'; decode it"),
+        ({"seed": 10**5000}, "seed: a number has at most 100 digits, got more"),
+        ({"out": "a\0b"}, r"out: a name has no zero in it, got 'a.x00b'"),
+        ({"algo": Path("a,b.csv")}, "a file's name can have no comma, got 'a,b.csv'"),
+        ({"tensors": 3}, "tensors: must be a list of one for each rank, got 3"),
+        ({"tensors": torch.tensor(1.0)}, r"a list of one for each rank, got tensor\(1.\)"),
+        ({"tensors": pd.Series([1.0, 2.0])}, "tensors: must be PyTorch's or NumPy's, .* got 1.0"),
+        ({"tensors": [torch.zeros(4)] * 3, "hosts": 2}, "hosts: must be 3, a host for .* got '2'"),
+        ({"tensors": [torch.zeros(4)] * 2, "servers": "x"}, "servers: must be a whole .* got 'x'"),
+        ({"tensors": [MASKED] * 2}, "tensors: must have all elements, got a masked array"),
+        ({"tensors": [torch.zeros(4)] * 2, "workload": "incast"}, "can't go with workload"),
         ({"topo": 7}, "topo must be a name, a family or a graph"),
         ({"tpoo": "fattree"}, "unknown option, got 'tpoo'; did you mean 'topo'"),
         ({"tensors": [torch.zeros(4), torch.zeros(5)]}, "must be of one type and shape"),
@@ -297,8 +334,16 @@ def test_graphs_that_are_none_of_ours_are_refused() -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             ringleaf.run(topo=graph, algo="ring", size="1K")
-    with pytest.raises(ConfigError, match="rate: links of a graph keep their own, got '1G'"):
-        ringleaf.run(topo=star(3, 10**9), algo="ring", size="1K", rate="1G")
+
+
+@pytest.mark.parametrize("name", ["rate", "delay", "inject"])
+@pytest.mark.parametrize("several", [False, True])
+def test_options_of_links_are_refused_beside_a_graph(name: str, several: bool) -> None:
+    """They would have no effect, among several topologies, too."""
+    graph = star(3, 10**9)
+    options: dict[str, Any] = {"topo": [RACK, graph] if several else graph, name: "1us"}
+    with pytest.raises(ConfigError, match=f"{name}: links of a graph keep their own, got '1us'"):
+        (ringleaf.sweep if several else ringleaf.run)(**options, algo="ring", size="1K")
 
 
 def test_other_processes_know_names_only() -> None:
