@@ -39,13 +39,29 @@ OF_DRAWN = ("flows", "interval")
 
 
 def idle(spec: NetworkSpec) -> Iterator[str]:
-    """Yield a line on options that were asked for and have no part in a run, if there are any."""
+    """Yield a line on options that were asked for and have no part in a run, if there are any.
+
+    A second one is on systems whose windows have no part in it.
+    """
     names = spec.names()
     phrases = [
         f"{', '.join(names[field] for field in fields)} ({why})" for fields, why in _idle(spec)
     ]
     if phrases:
         yield f"without effect here: {'; '.join(phrases)}"
+    if spec.switch == "bmv2":
+        yield from _unmarked(spec)
+
+
+def _unmarked(spec: NetworkSpec) -> Iterator[str]:
+    """Yield a line on systems whose windows go by marks, which BMv2's switches don't make."""
+    names = [name for name in _algorithms(spec) if name in SYSTEMS]
+    names = [name for name in dict.fromkeys(names) if find_system(name).has_windows]
+    if names:
+        yield (
+            f"{', '.join(names)}: windows grow and never shrink, as BMv2's queues are in the "
+            "kernel, and so it marks nothing"
+        )
 
 
 def rounded(spec: NetworkSpec) -> Iterator[str]:

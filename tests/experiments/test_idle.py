@@ -44,10 +44,7 @@ def said(**typed: Any) -> str:
         ({"algo": "ring", "ecn": "5"}, "ecn (marks mean nothing to cc=fixed)"),
         ({"algo": "ring", "ecn": "5", "cc": "swift"}, "ecn (marks mean nothing to cc=swift)"),
         ({"algo": "ring", "ecn": "0"}, ""),  # as without
-        (
-            {"algo": "atp", "servers": "1", "ecn": "5", **BMV2},
-            IN_KERNEL,
-        ),
+        ({"algo": "switchml", "ecn": "5", **BMV2}, IN_KERNEL),
         ({"algo": "ring", "ecn": "5", **BMV2}, IN_KERNEL),
         ({"algo": "ring", "overlap": "50%"}, "overlap (density=100%)"),
         ({"algo": "ring", "overlap": "50%", "density": "1%"}, ""),
@@ -103,6 +100,22 @@ def test_slots_that_systems_round_are_told(options: dict[str, Any], expected: li
     spec = resolve({"algo": "ring,switchml,atp,netreduce", **options}).spec
 
     assert list(rounded(spec)) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"algo": "atp,ring,panama,switchml"}, ["atp, panama"]),
+        ({"algo": "atp", "ina_cc": "dctcp"}, ["atp"]),
+        ({"algo": "ring,switchml"}, []),
+        ({"jobs": [{"model": "vgg16", "algo": "a2tp"}], "algo": "atp"}, ["atp, a2tp"]),
+    ],
+)
+def test_windows_that_bmv2_never_marks_are_told(options: dict[str, Any], names: list[str]) -> None:
+    """Live BMv2's queues are in the kernel: a window that goes by marks grows to its greatest."""
+    lines = list(idle(resolve({"servers": "1", **options, **BMV2}).spec))
+    assert [line.partition(": windows grow and never shrink")[0] for line in lines] == names
+    assert not list(idle(resolve({"servers": "1", **options, "net": "mininet"}).spec))
 
 
 def test_several_reasons_are_told_in_one_line() -> None:
