@@ -20,6 +20,7 @@ from ringleaf.experiments.records.columns import Column, bandwidth
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs import drawing
 from ringleaf.experiments.workloads.collective import figures
+from ringleaf.experiments.workloads.collective.page import sections
 from ringleaf.experiments.workloads.collective.results import COLUMNS as COLLECTIVE_COLUMNS
 from ringleaf.experiments.workloads.collective.results import CollectiveResults
 from ringleaf.experiments.workloads.train.results import COLUMNS as CALL_COLUMNS
@@ -291,6 +292,28 @@ def test_report_stands_alone_and_is_well_formed(
     assert "@import" not in page
     assert links.open == []
     assert "make exp TOPO=leafspine,leaves=2,spines=1,hosts=2 ALGO=ring,switchml SIZE=1K,4K" in page
+
+
+@pytest.mark.parametrize(
+    ("net", "says", "links"),
+    [
+        ("virtual", "the same times, to the picosecond", "Link utilisation over time"),
+        ("flow", "Messages were flows that share links&#x27; rates", "Link utilisation over time"),
+        ("mininet", "differ from run to run", "the mean until the end"),
+    ],
+)
+def test_a_page_says_what_its_times_and_loads_are(
+    finished: tuple[Path, CollectiveResults, list[str]], net: str, says: str, links: str
+) -> None:
+    """Live, times are the machine's, and counters of links are read once."""
+    results = replace(finished[1], options=finished[1].options | {"net": net})
+    text = "".join(sections(results, {"links": "<svg></svg>"}))
+
+    assert says in text
+    assert links in text
+    assert ("Every packet was sent, queued" in text) == (net == "virtual")
+    assert ("not known over time" in text) == (net == "mininet")
+    assert text.count("<dl>") == text.count("</dl>") == 1
 
 
 @pytest.mark.usefixtures("undrawn")

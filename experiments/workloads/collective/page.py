@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ringleaf.core.shipped import PAGE
 from ringleaf.core.units import format_size
 from ringleaf.experiments.pages.document import figure
+from ringleaf.experiments.spec.choices import FLOW, MININET, VIRTUAL
 from ringleaf.experiments.workloads.collective import explained, table
 from ringleaf.experiments.workloads.collective.link_figures import MAP
 from ringleaf.experiments.workloads.collective.rows import (
@@ -37,6 +38,33 @@ _CAPTIONS = {
     ),
 }
 
+_MEANS = (
+    "Link utilisation",
+    "At the largest size. One row per direction of each link, from hosts up, then down: the mean "
+    "until the end, which is the dotted line. On a live network it is not known over time.",
+)
+_TIMES = {
+    VIRTUAL: (
+        "Simulated time",
+        "Every packet was sent, queued and put through its P4 program, but on a clock that only "
+        "the simulation moves. So times do not depend on the machine: the same options and seed "
+        "give the same times, to the picosecond.",
+    ),
+    FLOW: (
+        "Simulated time",
+        "Messages were flows that share links' rates, and there were no packets, queues and P4 "
+        "programs. Times do not depend on the machine: the same options and seed give the same "
+        "times. Packets would take other times, by as much as the column of errors says of like "
+        "runs.",
+    ),
+    MININET: (
+        "Wall-clock time",
+        "Packets went over virtual Ethernet, and through P4 programs in processes of this machine. "
+        "So times depend on the machine and on what else it did, and differ from run to run.",
+    ),
+}
+"""What a time is, by network."""
+
 
 def sections(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str]:
     """Yield them, as HTML."""
@@ -44,7 +72,13 @@ def sections(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[st
     yield from explained.as_html(results, svgs)
     yield from _inside(results, svgs)
     yield "<h2>How to read this</h2>"
-    yield (PAGE / "glossary.html").read_text(encoding="utf-8")
+    term, text = _TIMES[_net(results)]
+    words = (PAGE / "glossary.html").read_text(encoding="utf-8")
+    yield words.replace("<dl>", f"<dl>\n<dt>{term}</dt>\n<dd>{escape(text)}</dd>", 1)
+
+
+def _net(results: CollectiveResults) -> str:
+    return str(results.options.get("net", VIRTUAL))
 
 
 def _lost(results: CollectiveResults) -> Iterator[str]:
@@ -60,7 +94,8 @@ def _inside(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str
     if "links" not in svgs:
         return
     yield f"<h2>Inside the network, at {format_size(largest_bytes(results))}</h2>"
-    yield from (figure(svgs[name], *texts) for name, texts in _CAPTIONS.items() if name in svgs)
+    captions = _CAPTIONS | ({"links": _MEANS} if _net(results) == MININET else {})
+    yield from (figure(svgs[name], *texts) for name, texts in captions.items() if name in svgs)
     maps = {name.removeprefix(MAP): svg for name, svg in svgs.items() if name.startswith(MAP)}
     if not maps:
         return
