@@ -229,6 +229,7 @@ class System(ABC):
             flight all the time.
         has_trees: Whether a job may have several trees, as many as its request says.
         has_lanes: Whether its packets have as many values as lanes are asked for.
+        has_entries: Whether its sums take entries of switches' memory, slots or aggregators.
         moves: Whether its jobs' parts of switches' memory can change while they run: if a request
             says so, they have a `mover`.
         rebuilds: Whether its trees can be built again while jobs run, when switches or links fail:
@@ -253,6 +254,7 @@ class System(ABC):
     has_windows: bool = False
     has_trees: bool = False
     has_lanes: bool = True
+    has_entries: bool = True
     moves: bool = False
     rebuilds: bool = False
     has_icrc: bool = False

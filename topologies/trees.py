@@ -94,11 +94,20 @@ def aggregation_trees(
         TopologyError: As `aggregation_tree` does.
     """
     members = _members(graph, hosts)
-    leaves = sorted({attachment(graph, host) for host in members}, key=natural)
-    roots = _best_roots(graph.name, switch_graph(graph), leaves)
+    roots = best_roots(graph, members)
     count = len(roots) if most is None else min(most, len(roots))
     chosen = [roots[(index + i) % len(roots)] for i in range(count)]
     return [aggregation_tree(graph, members, root=root) for root in chosen]
+
+
+def best_roots(graph: nx.Graph[str], hosts: Iterable[str]) -> list[str]:
+    """Return the switches that are roots of trees of least depth, in the order of these trees.
+
+    Raises:
+        TopologyError: As `aggregation_tree` does.
+    """
+    leaves = sorted({attachment(graph, host) for host in _members(graph, hosts)}, key=natural)
+    return _best_roots(graph.name, switch_graph(graph), leaves)
 
 
 def _members(graph: nx.Graph[str], hosts: Iterable[str]) -> list[str]:

@@ -13,6 +13,7 @@ from ringleaf.core.marking import NEVER
 from ringleaf.experiments.spec.choices import FIXED, UGAL, VALIANT, VIRTUAL
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.ina.registry import find_system
 from ringleaf.topologies.own_terms import own_terms
 from ringleaf.topologies.registry import parse
@@ -23,6 +24,7 @@ OF_SYSTEMS = (
     ("trees", "has_trees", "can't have several trees"),
     ("lanes", "has_lanes", "has packets of one size"),
     ("memory", "moves", "keeps its part of switches' memory"),
+    ("entries", "has_entries", "takes no entries of switches"),
 )
 """Options that only some systems look at, the attribute of these, and what is so of others."""
 
@@ -47,6 +49,7 @@ def idle(spec: NetworkSpec) -> Iterator[str]:
     phrases = [
         f"{', '.join(names[field] for field in fields)} ({why})" for fields, why in _idle(spec)
     ]
+    phrases += _weights(spec)
     if phrases:
         yield f"without effect here: {'; '.join(phrases)}"
     if spec.switch == "bmv2":
@@ -80,6 +83,7 @@ def _idle(spec: NetworkSpec) -> Iterator[tuple[list[str], str]]:
     """Yield fields that have no effect, and the reason of each group."""
     for fields, why in (
         *_by_algorithms(spec),
+        *_by_schedulers(spec),
         (OF_SPARSE if getattr(spec, "density", 1) == 1 else (), "density=100%"),
         *_by_faults(spec),
         *_by_ways(spec),
@@ -91,6 +95,28 @@ def _idle(spec: NetworkSpec) -> Iterator[tuple[list[str], str]]:
         asked = [name for name in fields if name in spec.model_fields_set]
         if asked:
             yield asked, why
+
+
+def _by_schedulers(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what all of a run's schedulers decide themselves."""
+    if names := getattr(spec, "schedulers", ()):
+        from ringleaf.hosts.schedulers.common.hooks import ChoosesHosts, Cuts  # only jobs need it
+
+        members = [SCHEDULERS[name] for name in names]
+        if all(isinstance(each, Cuts) for each in members):
+            yield ("fuse_bytes",), f"{names[0]} chooses what is merged"
+        if all(isinstance(each, ChoosesHosts) for each in members):
+            yield ("placement",), f"{names[0]} chooses hosts"
+
+
+def _weights(spec: NetworkSpec) -> Iterator[str]:
+    """Yield a phrase on jobs' weights, if jobs have some and no scheduler looks at them."""
+    if any("weight" in job.model_fields_set for job in getattr(spec, "jobs", ())):
+        from ringleaf.hosts.schedulers.common.hooks import Weighs
+
+        names: tuple[str, ...] = getattr(spec, "schedulers", ())
+        if not any(isinstance(SCHEDULERS[name], Weighs) for name in names):
+            yield f"weight of jobs ({names[0]} has no weights)"
 
 
 def _by_faults(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -146,10 +172,22 @@ def _by_algorithms(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
     for field, attribute, why in OF_SYSTEMS:
         if systems and not any(getattr(system, attribute) for system in systems):
             yield (field,), f"{adding[0]} {why}"
-    if adding and adding == algos and "queue_pairs" in type(spec).model_fields:
-        yield BY_HOSTS, "all algorithms add in switches"
+    has_windows = any(system.has_windows for system in systems)
+    if adding and adding == algos and (hasattr(spec, "queue_pairs") or hasattr(spec, "jobs")):
+        yield _by_hosts(spec, has_windows=has_windows), "all algorithms add in switches"
     if spec.marking != NEVER:
-        yield from _marking(spec, has_windows=any(system.has_windows for system in systems))
+        yield from _marking(spec, has_windows=has_windows)
+
+
+def _by_hosts(spec: NetworkSpec, *, has_windows: bool) -> tuple[str, ...]:
+    """Return the fields of hosts that send to one another.
+
+    A congestion control has switches mark packets, unless they are told how, and systems with
+    windows look at marks.
+    """
+    if has_windows and spec.marking is None and spec.ecn != NEVER:
+        return tuple(name for name in BY_HOSTS if name != "cc")
+    return BY_HOSTS
 
 
 def _marking(spec: NetworkSpec, *, has_windows: bool) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -163,6 +201,9 @@ def _marking(spec: NetworkSpec, *, has_windows: bool) -> Iterator[tuple[tuple[st
 
 
 def _algorithms(spec: NetworkSpec) -> list[str]:
-    """Return the algorithms of an experiment, those of single jobs included."""
-    own = [job.algo for job in getattr(spec, "jobs", ()) if job.algo]
-    return [*getattr(spec, "algos", ()), *own]
+    """Return the algorithms of an experiment; of jobs, those by which any of them reduces."""
+    algos: tuple[str, ...] = getattr(spec, "algos", ())
+    jobs = getattr(spec, "jobs", ())
+    if not jobs:
+        return [*algos]
+    return list(dict.fromkeys(job.algo or algo for algo in algos for job in jobs))

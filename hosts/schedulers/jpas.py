@@ -27,6 +27,7 @@ class Jpas(FifoScheduler):
 
     name = "jpas"
     title = "JPAS"
+    weighs = True
 
     def release(self, now: Situation) -> list[Release]:
         """Return the releases of first in, first out, with the priority of their job."""

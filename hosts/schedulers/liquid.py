@@ -33,6 +33,7 @@ class Liquid(FifoScheduler):
 
     name = "liquid"
     title = "Liquid, network part"
+    chooses_hosts = True
 
     def places(self, jobs: Sequence[Candidate], switches: Mapping[str, str]) -> list[Place]:
         """Return hosts under one switch for as many jobs as possible."""

@@ -30,6 +30,8 @@ class Shares(FifoScheduler):
 
     name = "shares"
     title = "weighted shares"
+    weighs = True
+    sets_rates = True
 
     def release(self, now: Situation) -> list[Release]:
         """Return the releases of first in, first out, at the job's rate."""

@@ -49,6 +49,7 @@ class Sincronia(FifoScheduler):
     title = "Sincronia"
     partition_bytes: int | None = PARTITION_BYTES
     sees_links = True
+    weighs = True
 
     def release(self, now: Situation) -> list[Release]:
         """Return the releases of first in, first out, with the priority of their coflow."""

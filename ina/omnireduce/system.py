@@ -30,6 +30,7 @@ class OmniReduce(FolderSystem):
     costs = Costs(switch_bytes=64 << 10, hops_per_s=8e5, packets=2.0)
     layers = "ringleaf.ina.omnireduce.layers"
     deals_on = True
+    has_entries = False  # hosts have the slots
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program: switches forward, whatever the packets hold.

@@ -11,6 +11,10 @@ import ringleaf
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.idle import idle, rounded
 from ringleaf.experiments.runs.request import resolve
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
+from ringleaf.experiments.workloads.collective.kind import resolve as resolve_collective
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 
 RACK = "leafspine,leaves=1,spines=0,hosts=3"
 NO_ADDERS = "no algorithm adds in switches"
@@ -18,6 +22,8 @@ OWN_RATE = "rate (all links have their own)"
 ADDERS = "all algorithms add in switches"
 IN_KERNEL = "ecn (BMv2's queues are in the kernel)"
 SMALL = {"layers": "2", "hidden": "64", "heads": "4", "pp": "2"}
+NO_WEIGHTS = "weight of jobs (fifo has no weights)"
+NO_WEIGHTS_P3 = "weight of jobs (p3 has no weights)"
 TWICE = "a way by another rack passes a node twice"
 IN_FLOWS = "stall (net=flow); threads (net=flow)"
 BMV2 = {"net": "mininet", "switch": "bmv2"}
@@ -37,6 +43,9 @@ def said(**typed: Any) -> str:
         ({"algo": "switchml", "cc": "dctcp", "window": "8"}, f"window, cc ({ADDERS})"),
         ({"algo": "switchml", "ina_cc": "dctcp"}, "ina_cc (switchml has windows of one size)"),
         ({"algo": "atp", "servers": "1", "ina_cc": "dctcp", "ecn": "5"}, ""),
+        ({"algo": "atp", "servers": "1", "cc": "dctcp"}, ""),  # which has switches mark
+        ({"algo": "atp", "servers": "1", "cc": "dctcp", "ecn": "5"}, f"cc ({ADDERS})"),
+        ({"algo": "atp", "servers": "1", "cc": "swift"}, f"cc ({ADDERS})"),
         ({"algo": "switchml", "trees": "2"}, "trees (switchml can't have several trees)"),
         ({"algo": "switchml,panama", "trees": "2"}, ""),
         ({"algo": "vote", "lanes": "64"}, "lanes (vote has packets of one size)"),
@@ -79,6 +88,33 @@ def said(**typed: Any) -> str:
             "memory (sharp keeps its part of switches' memory)",
         ),
         ({"jobs": [{"model": "vgg16"}], "algo": "sharp,atp", "memory": "inalloc"}, ""),
+        (
+            {"jobs": [{"model": "vgg16"}], "algo": "omnireduce", "entries": "8"},
+            "entries (omnireduce takes no entries of switches)",
+        ),
+        ({"jobs": [{"model": "vgg16"}], "algo": "omnireduce,sharp", "entries": "8"}, ""),
+        ({"jobs": [{"model": "vgg16"}], "algo": "switchml", "window": "8"}, f"window ({ADDERS})"),
+        (
+            {"jobs": [{"model": "vgg16", "algo": "switchml"}], "algo": "ring", "window": "8"},
+            f"window ({ADDERS})",
+        ),
+        ({"jobs": [{"model": "vgg16"}], "algo": "switchml,ring", "window": "8"}, ""),
+        ({"jobs": [{"model": "vgg16", "weight": 2}], "algo": "ring"}, NO_WEIGHTS),
+        ({"jobs": [{"model": "vgg16", "weight": 2}], "scheduler": "p3"}, NO_WEIGHTS_P3),
+        ({"jobs": [{"model": "vgg16", "weight": 2}], "scheduler": "fifo,jpas"}, ""),
+        ({"jobs": [{"model": "vgg16", "weight": 2}], "scheduler": "shares"}, ""),
+        ({"jobs": [{"model": "vgg16", "weight": 2}], "scheduler": "sincronia"}, ""),
+        ({"jobs": [{"model": "vgg16"}], "scheduler": "p3"}, ""),
+        (
+            {"jobs": [{"model": "vgg16"}], "scheduler": "dear,mg-wfbp", "fuse": "1M"},
+            "fuse (dear chooses what is merged)",
+        ),
+        ({"jobs": [{"model": "vgg16"}], "scheduler": "dear,fifo", "fuse": "1M"}, ""),
+        (
+            {"jobs": [{"model": "vgg16"}], "scheduler": "liquid", "placement": "packed"},
+            "placement (liquid chooses hosts)",
+        ),
+        ({"jobs": [{"model": "vgg16"}], "scheduler": "tereis", "placement": "packed"}, ""),
         ({"workload": "incast", "flows": "9"}, "flows (flows are not random)"),
         ({"workload": "websearch", "flows": "9"}, ""),
     ],
@@ -116,6 +152,50 @@ def test_windows_that_bmv2_never_marks_are_told(options: dict[str, Any], names: 
     lines = list(idle(resolve({"servers": "1", **options, **BMV2}).spec))
     assert [line.partition(": windows grow and never shrink")[0] for line in lines] == names
     assert not list(idle(resolve({"servers": "1", **options, "net": "mininet"}).spec))
+
+
+TWO_ROOTS = "leafspine,leaves=2,spines=2,hosts=2"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"trees": "9"}, ["trees=9: panama has 2, one for each of the best roots"]),
+        ({"trees": "2"}, []),
+        ({"trees": "1"}, []),
+        ({"trees": "2", "slots": "1"}, ["trees=2: panama has 1, one for each slot"]),
+        ({"slots": "7"}, ["slots=7: panama takes 6, as many for each tree"]),
+        ({"slots": "8"}, []),
+        ({}, []),
+    ],
+)
+def test_trees_that_there_are_not_are_told(options: dict[str, Any], expected: list[str]) -> None:
+    """Both spines are as good roots as one another."""
+    usual = {"topo": TWO_ROOTS, "algo": "ring,panama,switchml", "size": "4K"}
+    spec = resolve_collective({**usual, **options})
+    about = CollectiveExperiment(spec).results.about
+    assert [line for line in about if "panama" in line] == expected
+
+
+@pytest.mark.parametrize(("placement", "count"), [("packed", "1 or 2"), ("spread", "2")])
+def test_trees_of_jobs_are_told_by_their_places(placement: str, count: str) -> None:
+    """A job in one rack has its switch as the root; one in several racks has the two spines.
+
+    Packed, the first job has a rack, and the second one the two others.
+    """
+    jobs = [{"model": "vgg16", "ranks": ranks, "algo": "panama"} for ranks in (2, 3)]
+    options = {"topo": "leafspine,leaves=3,spines=2,hosts=2", "servers": "0", "trees": "3"}
+    spec = resolve_jobs({**options, "placement": placement, "jobs": jobs})
+    line = f"trees=3: panama has {count}, one for each of the best roots"
+    assert line in JobsExperiment(spec).results.about
+
+
+@pytest.mark.parametrize(
+    ("asked", "had"), [({"trees": "9"}, {"trees": "2"}), ({"slots": "7"}, {"slots": "6"})]
+)
+def test_what_is_told_of_trees_is_true(asked: dict[str, Any], had: dict[str, Any]) -> None:
+    usual: dict[str, Any] = {"topo": TWO_ROOTS, "algo": "panama", "size": "64K"}
+    assert ringleaf.run(**usual, **asked).rows == ringleaf.run(**usual, **had).rows
 
 
 def test_several_reasons_are_told_in_one_line() -> None:

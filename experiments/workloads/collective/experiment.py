@@ -23,6 +23,7 @@ from ringleaf.experiments.estimates.pace import PACKETS, SETUP, RunPaces, read_p
 from ringleaf.experiments.explain.findings import file_of
 from ringleaf.experiments.records.circuit_spells import spells_of
 from ringleaf.experiments.records.config import versions
+from ringleaf.experiments.records.fewer_trees import fewer_trees
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.link_use import uses_of
 from ringleaf.experiments.records.tracks import MOST_EVENTS
@@ -138,8 +139,12 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         links, topology = link_kinds(graph), graph.graph["name"]
         rates = list(injections_bps(graph))
         what = f"{self.collective.value} of {format_count(self.ranks, 'rank')} on {topology}"
+        members = [hosts(graph)[: self.ranks]]
         return CollectiveResults(
-            about=list(table.about(spec, what, links, rates)),
+            about=[
+                *table.about(spec, what, links, rates),
+                *fewer_trees(spec, graph, dict.fromkeys(spec.algos, members)),
+            ],
             notes=list(table.explained(options, self.collective)),
             is_virtual=not spec.is_live,
             collective=self.collective.value,

@@ -17,7 +17,10 @@ from ringleaf.experiments.records.conditions import (
     inside_nodes_of,
     unlike_hardware,
 )
+from ringleaf.experiments.records.fewer_trees import fewer_trees
 from ringleaf.experiments.records.idle import idle
+from ringleaf.experiments.workloads.jobs.places import place_jobs
+from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 
 NOTES = (
     "JCT: from a job's start to its last sum; wait: of forward passes for gradients, per "
-    "iteration; front: of that, the first quarter of the layers; fair: Jain's index",
+    "iteration; front: of that, the first quarter of the layers; fair: Jain's index (-: a job "
+    "does not compute)",
     "busiest: load of the busiest link; links: of all that are used, on average; memory: slots or "
     "aggregators in use in the fullest switch",
 )
@@ -48,8 +52,21 @@ def about(spec: JobsSpec, graph: nx.Graph[str]) -> Iterator[str]:
     yield f"{inside_nodes_of(spec)}; {injection(*injections_bps(graph))}"
     yield from unlike_hardware(vars(spec))
     yield from idle(spec)
+    yield from fewer_trees(spec, graph, _teams(spec, graph))
+    if not spec.check and spec.has_data:
+        yield "of each job's sums the first of each size is compared (CHECK=no)"
     yield from notes(spec.topo)
     yield from about_capture(spec.cross_traffic)
+
+
+def _teams(spec: JobsSpec, graph: nx.Graph[str]) -> dict[str, list[list[str]]]:
+    """Return the hosts of the ranks of each job, by the algorithm by which it reduces."""
+    teams: dict[str, list[list[str]]] = {}
+    for count in spec.counts:
+        for job, (ranks, _) in zip(spec.jobs, place_jobs(spec, hosts(graph), count), strict=False):
+            for algo in [job.algo] if job.algo else spec.algos:
+                teams.setdefault(algo, []).append(ranks)
+    return teams
 
 
 def told_of_live(row: JobRow) -> str:

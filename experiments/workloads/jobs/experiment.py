@@ -76,6 +76,7 @@ from ringleaf.hosts.schedulers.common.hooks import (
     OrdersSteps,
     Place,
     Places,
+    SetsRates,
     Splits,
     WantsGain,
 )
@@ -128,7 +129,6 @@ class JobsExperiment(Experiment[JobsSpec]):
     def _check_schedulers(self) -> None:
         """Refuse schedulers that would do nothing of their own with these options."""
         from ringleaf.hosts.congestion.registry import find_controller
-        from ringleaf.networks.endpoints.halves import halves
 
         spec = self.spec
         for scheduler in spec.schedulers:
@@ -138,27 +138,40 @@ class JobsExperiment(Experiment[JobsSpec]):
                     f"jobs: scheduler {scheduler} needs a congestion controller whose window grows "
                     f"by a factor, got cc {spec.cc!r}; use dctcp or dcqcn"
                 )
-            for algo in self._algos if isinstance(member, Compresses) else ():
-                if ALGORITHMS[algo].in_network:
-                    raise ConfigError(
-                        f"jobs: scheduler {scheduler} needs an algorithm by which hosts add, got "
-                        f"algo {algo!r}; use ring or ssar-split"
-                    )
-            for algo in spec.algos if isinstance(member, Splits) else ():
-                ranks = max(job.ranks for job in spec.jobs)
-                number = next(i for i, job in enumerate(spec.jobs) if job.ranks == ranks)
-                network = self._cabling(tuple(self.places(len(spec.jobs))[number][0]))
-                if ranks > 1 and halves(self._schedule(algo, ranks, network, ranks)) is None:
-                    raise ConfigError(
-                        f"jobs: scheduler {scheduler} needs an algorithm that adds up before it "
-                        f"copies, got algo {algo!r}; use ring or halvingdoubling"
-                    )
+            if isinstance(member, Compresses | WantsGain | SetsRates):
+                self._check_hosts_add(scheduler)
+            if isinstance(member, Splits):
+                self._check_halves(scheduler)
+
+    def _check_hosts_add(self, scheduler: str) -> None:
+        """Refuse algorithms by which switches add."""
+        for _, algo in self._reducing:
+            if ALGORITHMS[algo].in_network:
+                raise ConfigError(
+                    f"jobs: scheduler {scheduler} needs an algorithm by which hosts add, got "
+                    f"algo {algo!r}; use ring or ssar-split"
+                )
+
+    def _check_halves(self, scheduler: str) -> None:
+        """Refuse algorithms whose collectives have no two halves."""
+        from ringleaf.networks.endpoints.halves import halves
+
+        places = self.places(len(self.spec.jobs))
+        for number, algo in self._reducing:
+            ranks = self.spec.jobs[number].ranks
+            network = self._cabling(tuple(places[number][0]))
+            if ranks > 1 and halves(self._schedule(algo, ranks, network, ranks)) is None:
+                raise ConfigError(
+                    f"jobs: scheduler {scheduler} needs an algorithm that adds up before it "
+                    f"copies, got algo {algo!r}; use ring or halvingdoubling"
+                )
 
     @property
-    def _algos(self) -> list[str]:
-        """The algorithms by which any job reduces its gradients."""
-        own = [job.algo for job in self.spec.jobs if job.algo]
-        return list(dict.fromkeys([*self.spec.algos, *own]))
+    def _reducing(self) -> list[tuple[int, str]]:
+        """Jobs by their places, each with the algorithms by which it reduces its gradients."""
+        jobs = enumerate(self.spec.jobs[: max(self.spec.counts)])
+        pairs = product(jobs, self.spec.algos)
+        return list(dict.fromkeys((number, job.algo or algo) for (number, job), algo in pairs))
 
     def run(self, *, pcaps: Path | None = None, shown: Progress = SILENT) -> Generator[JobsCase]:
         """Yield each case when it has been run; `pcaps`, if set, gets a folder per case.

@@ -67,7 +67,7 @@ class JobRow:
     links_percent: float  # likewise, on average over the links' directions that were used
     memory_peak: int | None  # most entries in use at a time in the fullest switch; None: live
     memory_mean: float | None  # likewise, on average over time
-    fairness: float  # Jain's index of the jobs' speeds, relative to computing alone
+    fairness: float | None  # Jain's index of speeds over computing alone; None: a job has none
     packet_hops: int  # of the case
     moves: int = 0  # changes of its part of switches' memory
     deadline_ps: int | None = None  # after its start; None: it has none

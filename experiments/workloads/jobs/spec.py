@@ -146,7 +146,11 @@ class JobsSpec(NetworkSpec):
         "checked",
         flags="--data",
     )
-    check: kinds.Yes = option("yes", "Jobs: compare every sum with the reference", flags="--check")
+    check: kinds.Yes = option(
+        "yes",
+        "Jobs: compare every sum with the reference; no: the first of each size of a job",
+        flags="--check",
+    )
 
     chakra: kinds.Yes = option(
         "no",

@@ -59,7 +59,7 @@ def summarise(
         fullest = max(queues, key=lambda name: int(queues[name].sum(axis=0).max(initial=0)))
     switch, entries = _fullest(outcome)
     in_use = entries.sum(axis=0)
-    fairness = jain([_speed(job) for job in trained if _ended(job)])
+    fairness = _fairness([job for job in trained if _ended(job)])
     rows = [
         JobRow(
             jobs=combination.count,
@@ -91,7 +91,7 @@ def summarise(
             links_percent=round(100 * fmean(loads), 3),
             memory_peak=None if is_live else int(in_use.max(initial=0)),
             memory_mean=None if is_live else round(float(in_use.mean()) if in_use.size else 0.0, 3),
-            fairness=round(fairness, 6),
+            fairness=fairness,
             packet_hops=outcome.packet_hops,
             late_ps=done.lateness.mean_ps if done.lateness else None,
             most_late_ps=done.lateness.most_ps if done.lateness else None,
@@ -138,6 +138,13 @@ def _speed(job: TrainingJob) -> float:
     """Return a job's speed over all iterations, which overlap; 1 is the speed without any waits."""
     done = [each for each in job.history if each.end_ps < FOREVER_PS]
     return job.model.compute_ps * len(done) / max(done[-1].end_ps - job.start_ps, 1)
+
+
+def _fairness(jobs: Sequence[TrainingJob]) -> float | None:
+    """Return Jain's index of jobs' speeds; None if one computes for no time, and so has none."""
+    if not all(job.model.compute_ps for job in jobs):
+        return None
+    return round(jain(list(map(_speed, jobs))), 6)
 
 
 def _times(job: TrainingJob) -> dict[str, Any]:

@@ -122,6 +122,33 @@ class Compresses(Protocol):
 
 @runtime_checkable
 class WantsGain(Protocol):
-    """A scheduler whose releases have a `gain`; specs with a controller without one are refused."""
+    """A scheduler whose releases have a `gain`.
+
+    Specs with a controller without one, or with algorithms by which switches add, are refused.
+    """
 
     wants_gain: bool
+
+
+@runtime_checkable
+class SetsRates(Protocol):
+    """A scheduler that does nothing but set the rates of hosts.
+
+    Specs with algorithms by which switches add are refused: their hosts pace themselves.
+    """
+
+    sets_rates: bool
+
+
+@runtime_checkable
+class Weighs(Protocol):
+    """A scheduler that goes by jobs' weights; if none of a run does, its header says so."""
+
+    weighs: bool
+
+
+@runtime_checkable
+class ChoosesHosts(Protocol):
+    """A scheduler whose places have nothing to do with those of the spec; a header says so."""
+
+    chooses_hosts: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,17 +26,25 @@ layers:
 """
 
 
-def experiment(folder: Path, **options: str) -> JobsExperiment:
-    """Return an experiment of two jobs that share the only way between two leaves."""
+def experiment(
+    folder: Path, second: Mapping[str, object] | None = None, **options: str
+) -> JobsExperiment:
+    """Return an experiment of two jobs that share the only way between two leaves.
+
+    The second one has `second` in place of what both have.
+    """
     model = folder / "small.yaml"
     model.write_text(MODEL)
-    jobs = [{"model": str(model), "ranks": 2, "iterations": 4}] * 2
+    job = {"model": str(model), "ranks": 2, "iterations": 4}
+    jobs = [job, {**job, **(second or {})}]
     given = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "rate": "10G", "servers": "0"}
     return JobsExperiment(resolve_jobs({**given, "jobs": jobs, **options}))
 
 
-def run(folder: Path, scheduler: str, **options: str) -> JobsCase:
-    (case,) = experiment(folder, scheduler=scheduler, **options).run()
+def run(
+    folder: Path, scheduler: str, second: Mapping[str, object] | None = None, **options: str
+) -> JobsCase:
+    (case,) = experiment(folder, second, scheduler=scheduler, **options).run()
     assert [row.wrong for row in case.rows] == [0, 0]
     return case
 
@@ -111,6 +120,35 @@ def test_dear_needs_an_algorithm_with_two_halves(tmp_path: Path) -> None:
         ConfigError, match=r"scheduler dear needs an algorithm .* got algo 'switchml'"
     ):
         experiment(tmp_path, scheduler="dear", algo="ring,switchml")
+
+
+def test_dear_needs_two_halves_of_each_job(tmp_path: Path) -> None:
+    """Also of one with an algorithm of its own, if it runs."""
+    with pytest.raises(ConfigError, match=r"dear needs an algorithm .* got algo 'switchml'"):
+        experiment(tmp_path, {"algo": "switchml"}, scheduler="dear")
+    experiment(tmp_path, {"algo": "switchml"}, scheduler="dear", counts="1")
+
+
+@pytest.mark.parametrize("scheduler", ["mltcp", "shares"])
+def test_windows_and_rates_are_of_hosts_that_add(scheduler: str, tmp_path: Path) -> None:
+    """Hosts of aggregation systems have windows of their own, and pace themselves by results."""
+    wrong = rf"scheduler {scheduler} needs an algorithm by which hosts add, got algo 'atp'; use"
+    with pytest.raises(ConfigError, match=wrong):
+        experiment(tmp_path, scheduler=scheduler, cc="dctcp", algo="ring,atp")
+    with pytest.raises(ConfigError, match=wrong):
+        experiment(tmp_path, {"algo": "atp"}, scheduler=scheduler, cc="dctcp")
+    experiment(tmp_path, {"algo": "ps"}, scheduler=scheduler, cc="dctcp")
+
+
+def test_shares_are_by_weight(tmp_path: Path) -> None:
+    """Weights 1 and 3 of 10 Gbit/s are 2.5 and 7.5; nothing is computed, so all time is sending.
+
+    A gradient of 1.08 MB takes 3456 us and 1152 us, and a little more with headers.
+    """
+    case = run(tmp_path, "shares", {"weight": 3}, compute="0", fuse="2M", size="10")
+    light_us, heavy_us = (row.iteration_ps / 1e6 for row in case.rows)
+    assert light_us == pytest.approx(3456, rel=0.05)
+    assert heavy_us == pytest.approx(1152, rel=0.06)
 
 
 @pytest.mark.parametrize("scheduler", ["mercury", "tensorexpress"])
