@@ -44,7 +44,7 @@ VIRTUAL_NOTE = (
 def about(spec: JobsSpec, graph: nx.Graph[str]) -> Iterator[str]:
     """Yield lines on the jobs and the network they run on."""
     yield (
-        f"{format_count(len(spec.jobs), 'training job')} on {graph.graph['name']}, "
+        f"{format_count(max(spec.counts), 'training job')} on {graph.graph['name']}, "
         f"{describe(link_kinds(graph))}, {spec.placement}"
     )
     jitter = f"; passes up to {100 * spec.jitter:g} % longer" if spec.jitter else ""

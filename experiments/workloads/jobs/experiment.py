@@ -156,7 +156,7 @@ class JobsExperiment(Experiment[JobsSpec]):
         """Refuse algorithms whose collectives have no two halves."""
         from ringleaf.networks.endpoints.halves import halves
 
-        places = self.places(len(self.spec.jobs))
+        places = self.places(max(self.spec.counts))
         for number, algo in self._reducing:
             ranks = self.spec.jobs[number].ranks
             network = self._cabling(tuple(places[number][0]))

@@ -51,5 +51,5 @@ def check_room(spec: JobsSpec, hosts: int) -> None:
         raise ConfigError(
             f"jobs: must fit the {format_count(hosts, 'host')} of {spec.topo}, got "
             f"{spec.needed_hosts} with "
-            f"{format_count(spec.servers, 'server')} for each of {len(spec.jobs)}"
+            f"{format_count(spec.servers, 'server')} for each of {max(spec.counts)}"
         )

@@ -21,7 +21,7 @@ from pydantic import BeforeValidator, ValidationInfo, model_validator
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.synthesis.names import WithSynthesised
-from ringleaf.core.units import parse_size
+from ringleaf.core.units import exact_time, parse_size
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.checked import WHERE, Checked
@@ -47,7 +47,10 @@ def _reducing(text: str, where: str) -> tuple[str, ...]:
 
 def _own_algorithm(text: str, where: str) -> str:
     """Read the name of one job's algorithm."""
-    return _reducing(text, where)[0]
+    names = _reducing(text, where)
+    if len(names) > 1:
+        raise ConfigError(f"{where}: must be one algorithm, got {text!r}")  # told as any list
+    return names[0]
 
 
 class JobSpec(Checked):
@@ -69,6 +72,15 @@ class JobSpec(Checked):
         option("", "Algorithm that reduces its gradients; default: the one of all jobs")
     )
     background: kinds.Yes = option("no", "Keep the job running as long as other jobs run")
+
+    @model_validator(mode="after")
+    def _check_deadline(self, info: ValidationInfo) -> Self:
+        if self.background and self.deadline_ps:
+            raise ConfigError(
+                f"{label(info, WHERE)}deadline: must be of a job that ends by itself, got "
+                f"{exact_time(self.deadline_ps)} and background; leave out either of them"
+            )
+        return self
 
 
 def _jobs(rows: Any, info: ValidationInfo) -> Any:
@@ -160,8 +172,8 @@ class JobsSpec(NetworkSpec):
 
     @property
     def needed_hosts(self) -> int:
-        """The number of hosts that all jobs take together."""
-        return sum(job.ranks + self.servers for job in self.jobs)
+        """The number of hosts that all jobs that run take together."""
+        return sum(job.ranks + self.servers for job in self.jobs[: max(self.counts)])
 
     @property
     def has_data(self) -> bool:

@@ -251,6 +251,18 @@ def test_options_of_jobs_need_jobs(tmp_path: Path) -> None:
         ({"jobs": [{"ranks": 2}]}, "job 1: must be a mapping with a 'model'"),
         ({"jobs": [{"model": "gpt17"}]}, "gpt17"),
         ({"jobs": [{"model": "vgg16", "background": True}]}, "must not all be background"),
+        (
+            {"jobs": [{"model": "vgg16", "algo": "ring,tree"}]},
+            "job 1: algo: one run has one value, got 'ring,tree'",
+        ),
+        (
+            {"jobs": [{"model": "vgg16", "algo": ["ring", "tree"]}]},
+            "job 1: algo: one run has one value, got 'ring,tree'",
+        ),
+        (
+            {"jobs": [{"model": "vgg16", "background": True, "deadline": "2ms"}]},
+            "job 1: deadline: must be of a job that ends by itself, got 2ms and background",
+        ),
         ({"loss": -1}, "loss: .*got .-1."),
         ({"size": 1e308}, "spec: size: must be a number from 0 to 1e\\+06, got '1e\\+308'"),
         ({"compute": float("nan")}, "compute: must be a number from 0 to 1e\\+06, got 'nan'"),
@@ -266,6 +278,16 @@ def test_what_is_wrong_with_a_spec_is_said(
     job = {"model": str(spec.parent / "small.yaml")}
     with pytest.raises(ConfigError, match=complaint):
         resolve_jobs({"jobs": [job]} | change, "spec: ")
+
+
+def test_jobs_that_do_not_run_need_no_hosts(model: Path) -> None:
+    """Six hosts have room for the first two jobs, of four and two, and not for all three."""
+    jobs = [{"model": str(model), "ranks": ranks} for ranks in (4, 2, 2)]
+    options = {"jobs": jobs, "topo": "leafspine,leaves=2,spines=1,hosts=3", "servers": "0"}
+    made = JobsExperiment(resolve_jobs({**options, "counts": "1,2"}))
+    assert made.results.about[0].startswith("2 training jobs on leafspine,")
+    with pytest.raises(ConfigError, match=r"the 6 hosts of .*, got 8 with 0 servers for each of 3"):
+        JobsExperiment(resolve_jobs(options))
 
 
 def test_a_quoted_no_is_no(spec: Path) -> None:
