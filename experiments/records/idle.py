@@ -5,7 +5,7 @@ They are no errors: a sweep may have them for others of its runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.core.faults import DOWN
@@ -40,14 +40,19 @@ OF_SPARSE = ("cluster", "overlap")
 OF_DRAWN = ("flows", "interval")
 
 
-def idle(spec: NetworkSpec) -> Iterator[str]:
+def idle(spec: NetworkSpec, algos: Sequence[str] = ()) -> Iterator[str]:
     """Yield a line on options that were asked for and have no part in a run, if there are any.
 
     A second one is on systems whose windows have no part in it.
+
+    Args:
+        spec: The options.
+        algos: The algorithms of a run whose options do not name them; (): they do.
     """
     names = spec.names()
     phrases = [
-        f"{', '.join(names[field] for field in fields)} ({why})" for fields, why in _idle(spec)
+        f"{', '.join(names[field] for field in fields)} ({why})"
+        for fields, why in _idle(spec, algos or _algorithms(spec))
     ]
     phrases += _weights(spec)
     if phrases:
@@ -79,10 +84,10 @@ def rounded(spec: NetworkSpec) -> Iterator[str]:
         yield f"slots={slots}: {', '.join(others)}"
 
 
-def _idle(spec: NetworkSpec) -> Iterator[tuple[list[str], str]]:
+def _idle(spec: NetworkSpec, algos: Sequence[str]) -> Iterator[tuple[list[str], str]]:
     """Yield fields that have no effect, and the reason of each group."""
     for fields, why in (
-        *_by_algorithms(spec),
+        *_by_algorithms(spec, algos),
         *_by_schedulers(spec),
         (OF_SPARSE if getattr(spec, "density", 1) == 1 else (), "density=100%"),
         *_by_faults(spec),
@@ -162,9 +167,10 @@ def _is_random(spec: NetworkSpec) -> bool:
     return getattr(spec, "pattern", "") in AT_RANDOM
 
 
-def _by_algorithms(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
+def _by_algorithms(
+    spec: NetworkSpec, algos: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield fields that none of a run's algorithms looks at."""
-    algos = _algorithms(spec)
     adding = [name for name in algos if name in SYSTEMS]
     systems = [find_system(name) for name in adding]
     if algos and not adding:
@@ -173,7 +179,7 @@ def _by_algorithms(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
         if systems and not any(getattr(system, attribute) for system in systems):
             yield (field,), f"{adding[0]} {why}"
     has_windows = any(system.has_windows for system in systems)
-    if adding and adding == algos and (hasattr(spec, "queue_pairs") or hasattr(spec, "jobs")):
+    if adding and adding == [*algos] and (hasattr(spec, "queue_pairs") or hasattr(spec, "jobs")):
         yield _by_hosts(spec, has_windows=has_windows), "all algorithms add in switches"
     if spec.marking != NEVER:
         yield from _marking(spec, has_windows=has_windows)

@@ -15,17 +15,23 @@ from ringleaf.experiments.records.conditions import (
     inside_nodes_of,
     unlike_hardware,
 )
+from ringleaf.experiments.records.fewer_trees import fewer_trees
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
 from ringleaf.experiments.setup.network import divide_injection, make_graph
-from ringleaf.experiments.workloads.converge.plan import BOTH_WAYS, ConvergencePlan
+from ringleaf.experiments.workloads.converge.plan import (
+    ConvergencePlan,
+    has_allreduces,
+    is_by_messages,
+    make_program,
+)
 from ringleaf.experiments.workloads.converge.results import ConvergeResults
 from ringleaf.experiments.workloads.converge.run import run
-from ringleaf.experiments.workloads.converge.scheme import SCHEMES, ByMessages
 from ringleaf.experiments.workloads.converge.spec import ConvergeSpec
+from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
 
@@ -36,12 +42,18 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
     Args:
         spec: The options.
         plan: The plan, with the parts that are wanted.
+
+    Raises:
+        ConfigError: If a method does not work on so many ranks.
     """
 
     def __init__(self, spec: ConvergeSpec, plan: ConvergencePlan) -> None:
         super().__init__()
         self.spec = divide_injection(spec)
         self._plan = plan
+        self._graph = make_graph(self.spec)
+        for method in dict.fromkeys(case.method for case in plan.cases):
+            make_program(method, 0, len(hosts(self._graph)))
 
     @property
     def count(self) -> int:
@@ -51,8 +63,8 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
     @cached_property
     def results(self) -> ConvergeResults:
         """The results, which still have no rows at first."""
-        spec, plan = self.spec, self._plan
-        graph = make_graph(spec)
+        spec, plan, graph = self.spec, self._plan, self._graph
+        adding = dict.fromkeys(case.algo for case in plan.cases if has_allreduces(case))
         return ConvergeResults(
             about=[
                 f"{format_count(self.count, 'training')} on {graph.graph['name']}, "
@@ -61,7 +73,8 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
                 f"batches of {plan.batch}, whose gradients take {format_time(plan.compute_ps)}",
                 inside_nodes_of(spec),
                 *unlike_hardware(vars(spec)),
-                *idle(spec),
+                *idle(spec, [*adding]),
+                *fewer_trees(spec, graph, {name: [hosts(graph)] for name in adding}),
                 *_without_allreduces(plan),
                 *notes(spec.topo),
                 *about_capture(spec.cross_traffic),
@@ -93,8 +106,8 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
 
 def _without_allreduces(plan: ConvergencePlan) -> Iterator[str]:
     """Yield a line on schemes and methods that have no allreduce, whose algorithm is of no use."""
-    schemes = [case.workload for case in plan.cases]
-    names = [name for name in schemes if isinstance(SCHEMES[name], ByMessages)]
-    names += [case.method for case in plan.cases if case.method.startswith(BOTH_WAYS)]
+    cases = [case for case in plan.cases if not has_allreduces(case)]
+    names = [case.workload for case in cases if is_by_messages(case)]
+    names += [case.method for case in cases if not is_by_messages(case)]
     if names:
         yield f"no allreduce, so no part for algo: {', '.join(dict.fromkeys(names))}"

@@ -135,6 +135,16 @@ def _expand(plan: _PlanFile, part: _Part, where: str) -> Iterator[TrainingCase]:
         yield TrainingCase(part.name, model, text, algo, workload, part.steps, rate)
 
 
+def is_by_messages(case: TrainingCase) -> bool:
+    """Return whether a training's ranks send messages as they are."""
+    return isinstance(SCHEMES[case.workload], ByMessages)
+
+
+def has_allreduces(case: TrainingCase) -> bool:
+    """Return whether a training's algorithm has a part in it: sums of both ways are scattered."""
+    return not is_by_messages(case) and not case.method.startswith(BOTH_WAYS)
+
+
 def _plain_name(method: str) -> str:
     """Return a method's name without its settings, and without what says that it is used twice."""
     return method.removeprefix(BOTH_WAYS).partition(":")[0]

@@ -328,6 +328,31 @@ def test_a_header_says_where_the_algorithm_has_no_part(tmp_path: Path) -> None:
     assert not any("no part" in line for line in results.about)
 
 
+def test_a_header_tells_what_no_algorithm_of_the_plan_looks_at(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    spines = "leafspine,leaves=2,spines=2,hosts=2"
+    asked = {"ecn": "5", "ina_cc": "dctcp", "trees": "3"}
+
+    def about(*algos: str) -> list[str]:
+        parts = [{**PLAN["parts"][0], "algo": [*algos]}]
+        path.write_text(json.dumps({**PLAN, "topo": spines, "parts": parts}))
+        lines = KIND.experiment(KIND.resolve({"converge": str(path), **asked})).results.about
+        return [line for line in lines if "without effect" in line or "trees" in line]
+
+    why = "(no algorithm adds in switches); ecn (marks mean nothing to cc=fixed)"
+    assert about("ring") == [f"without effect here: ina_cc, trees {why}"]
+    assert about("ring", "panama") == ["trees=3: panama has 2, one for each of the best roots"]
+
+
+def test_methods_are_refused_before_any_training(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    parts = [{**PLAN["parts"][0], "method": ["none", "gtopk:1%"]}]
+    path.write_text(json.dumps({**PLAN, "parts": parts}))
+    KIND.experiment(KIND.resolve({"converge": str(path)}))
+    with pytest.raises(ConfigError, match="gtopk: ranks must be a power of two, got 3"):
+        KIND.experiment(KIND.resolve({"converge": str(path), "hosts": "3"}))
+
+
 def test_the_rate_that_hosts_inject_is_that_of_links(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(PLAN))
