@@ -62,6 +62,8 @@ def verify_command(
     Algorithms that are made for one network take --topo.
     """
     levels = tuple(whole_number("hierarchy", part, 1) for part in hierarchy.split(",") if part)
+    if segments is not None:
+        whole_number("segments", str(segments), 1)
     file_format = None if export is None else find_format(export, "export")
     algorithm = find_algorithm(algo)
     network = _network(NetworkSpec.read(typed), ranks) if typed else None

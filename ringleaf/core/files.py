@@ -17,21 +17,27 @@ HEAD_BYTES = 1 << 16
 """Bytes at a file's start by which its kind is told."""
 
 ASTRA_WORKLOAD = "a workload of ASTRA-sim 1.0 or SimAI"
+BINARY_GOAL = "a GOAL schedule in LogGOPSim's binary form"
+CAPTURE = "a capture of packets"
 CHAKRA_JSON = "a Chakra trace as JSON"
 CHAKRA_PRINTED = "a Chakra trace as Chakra's jsonizer prints it"
 GOAL_TEXT = "a GOAL schedule"
 HTSIM = "a connection matrix of htsim"
 NS3_FLOWS = "flows of HPCC's ns-3"
+UTF_16 = "text in UTF-16, not UTF-8"
+
+NO_TEXT = (BINARY_GOAL, UTF_16, CAPTURE)
+"""Kinds of files that are no text in UTF-8, even where nothing in them is damaged."""
 
 _XML = rb"\s*+(?:(?><!--.*?-->|<[?!][^>]*>)\s*+)*+"  # comments and the like; never tried twice
 
 _KINDS = tuple(
     (title, re.compile(pattern, re.DOTALL))
     for title, pattern in (
-        ("a GOAL schedule in LogGOPSim's binary form", rb"\x7f\x10\0{6}"),
-        ("text in UTF-16, not UTF-8", rb"\xff\xfe|\xfe\xff"),
+        (BINARY_GOAL, rb"\x7f\x10\0{6}"),
+        (UTF_16, rb"\xff\xfe|\xfe\xff"),
         (
-            "a capture of packets",
+            CAPTURE,
             rb"\xa1\xb2[\xc3\x3c][\xd4\x4d]|[\xd4\x4d][\xc3\x3c]\xb2\xa1|\n\r\r\n",
         ),
         (CHAKRA_JSON, rb'\s*\{.*"workload_graph"\s*:'),

@@ -128,8 +128,12 @@ REFUSED = {
         "switchml allreduce: as an MSCCL program: hosts must add, got a sum of the network",
     ),
     "loops": (
-        ["verify", "examples/schedules/ring.xml", "--segments", "0"],
+        ["verify", "examples/schedules/ring.xml", "--segments", "999999"],
         "examples/schedules/ring.xml: loops must be 1 to ",
+    ),
+    "no segments": (
+        ["verify", "doubletree", "--segments=-1"],
+        "segments: must be at least 1, got '-1'",
     ),
 }
 

@@ -235,6 +235,15 @@ def _group_files(pattern: Path) -> list[Path]:
     return [pattern.with_name(name) for name in names]
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, in which each name is there once: Python takes the last of two."""
+    names = [name for name, _ in pairs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{twice!r} twice, of which one would be lost")
+    return dict(pairs)
+
+
 def _read_groups(pattern: Path, groups: str, count: int) -> dict[str, list[int]]:
     """Return the groups of a trace by name; none if nobody names a file and there is none."""
     places = _group_files(pattern)
@@ -242,7 +251,7 @@ def _read_groups(pattern: Path, groups: str, count: int) -> dict[str, list[int]]
     if path is None:
         return {}
     try:
-        by_name: Any = json.loads(read_bytes(path))
+        by_name: Any = json.loads(read_bytes(path), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: must be JSON, got {str(error)!r:.80}") from error
     if not isinstance(by_name, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ringleaf.core.files import is_special, kind_of
+from ringleaf.core.files import NO_TEXT, is_special, kind_of
 from ringleaf.core.packing import packing
 from ringleaf.core.units import format_count
 from ringleaf.core.unpacking import unpack
@@ -63,7 +63,10 @@ def read_text(path: Path) -> str:
     try:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        what = kind_of(path) or f"byte {error.object[error.start]:#x}"
+        what = kind_of(path)
+        if what not in NO_TEXT:
+            line = 1 + error.object.count(b"\n", 0, error.start)
+            what = f"byte {error.object[error.start]:#x} in line {line}; write it in UTF-8"
         raise ConfigError(f"{path}: must be text, got {what}") from error
 
 

@@ -257,6 +257,7 @@ def test_groups_are_those_of_the_file_beside_the_trace(tmp_path: Path) -> None:
     [
         ("{", "must be JSON"),
         ("[" * 100_000, "must be JSON"),
+        ('{"1": [0], "1": [0]}', "must be JSON, got .*'1' twice, of which one would be lost"),
         ("[]", "must be groups by name, got list"),
         ('{"1": 3}', "group '1': must be a list of ranks, got 3"),
         ('{"1": []}', r"group '1': must be a list of ranks, got \[\]"),

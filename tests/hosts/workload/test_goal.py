@@ -149,9 +149,9 @@ def test_wrong_lines_are_named(tmp_path: Path, old: str, new: str, message: str)
 
 def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.goal"
-    path.write_bytes(b"num_ranks \xff")
+    path.write_bytes(b"num_ranks 1\n# \xff")
 
-    with pytest.raises(ConfigError, match="must be text, got byte 0xff"):
+    with pytest.raises(ConfigError, match="must be text, got byte 0xff in line 2; write it in UTF"):
         read_trace(str(path))
 
 
