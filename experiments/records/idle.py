@@ -57,15 +57,14 @@ def idle(spec: NetworkSpec, algos: Sequence[str] = ()) -> Iterator[str]:
     phrases += _weights(spec)
     if phrases:
         yield f"without effect here: {'; '.join(phrases)}"
-    if spec.switch == "bmv2":
-        yield from _unmarked(spec)
+    yield from _unmarked(spec)
 
 
 def _unmarked(spec: NetworkSpec) -> Iterator[str]:
     """Yield a line on systems whose windows go by marks, which BMv2's switches don't make."""
     names = [name for name in _algorithms(spec) if name in SYSTEMS]
     names = [name for name in dict.fromkeys(names) if find_system(name).has_windows]
-    if names:
+    if names and spec.switch == "bmv2":
         yield (
             f"{', '.join(names)}: windows grow and never shrink, as BMv2's queues are in the "
             "kernel, and so it marks nothing"
