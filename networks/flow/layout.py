@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 
 import ringleaf.networks.flow.fill_tables as f
 import ringleaf.networks.flow.state as n
@@ -236,7 +237,8 @@ class FlowTables(ABC):
         taken = min(rates) * ANSWER_BYTES / (every * self._frame_bytes(end))
         self._taken[back] = taken
         for number in back_way:
-            self._left[number] = min(self._left[number], float(int(self._rates[number] - taken)))
+            left = float(beside_answers(self._rates[number], taken))
+            self._left[number] = min(self._left[number], left)
             self._reduce(number)
 
     def _reduce(self, number: int) -> None:
@@ -261,6 +263,18 @@ class FlowTables(ABC):
         left = n.REDUCED if words[row + n.ANSWERED] > 0 else n.FULL
         filling = int(words[self.at + n.FILLING_AT])
         f.set_capacity(words, filling, number, as_floats(words)[row + left])
+
+
+def beside_answers(
+    rates: float | npt.NDArray[np.float64], taken: float | npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return what acknowledgements leave of links, given what they would take of those forth.
+
+    Where a slower link leads back, such as PCIe where NVLink leads forth, they share it with data,
+    and can't take it all.
+    """
+    left: npt.NDArray[np.float64] = np.floor(np.maximum(rates - taken, rates / 2))
+    return left
 
 
 class Layout(FlowTables):
@@ -399,7 +413,7 @@ class Layout(FlowTables):
         taken = np.zeros(int(self._store.arena.words[self.at + n.FLOWS]))
         taken[list(self._taken)] = list(self._taken.values())
         left = rates.copy()
-        np.minimum.at(left, links, np.floor(rates[links] - taken[flows]))
+        np.minimum.at(left, links, beside_answers(rates[links], taken[flows]))
         changed = np.flatnonzero(left != self._left).tolist()
         self._left = left.tolist()
         for number in changed:

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ringleaf
+import ringleaf.networks.flow.layout as layout
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
 from ringleaf.collectives.algorithms.ring import ring_allreduce
@@ -133,6 +135,26 @@ def test_acknowledgements_take_their_part_of_the_way_back() -> None:
     one = run(star(2), copies(2, (0, 1)), 1 << 20).finish_ps[1]
 
     assert both / one == pytest.approx(1 + 86 / (8 * 4178), rel=1e-3)
+
+
+def test_acknowledgements_leave_half_of_a_link_that_is_much_slower() -> None:
+    """3.6 Tbit/s forth by NVLink need 900 Gbit/s of answers, and PCIe leads back with 512."""
+    assert layout.beside_answers(512e9, 900e9) == 256e9
+    assert layout.beside_answers(100e9, 7.5) == 100e9 - 8
+    flows, packets = (
+        ringleaf.run(
+            topo="leafspine,leaves=1,spines=0,hosts=2,node=3xh100,gpudirect=no",
+            algo="reduce-gather",
+            size="20000",
+            routes="ksp:2",
+            mtu="256",
+            window="1",
+            data="none",
+            net=net,
+        ).rows[0]
+        for net in ("flow", "virtual")
+    )
+    assert flows.time_ps == pytest.approx(packets.time_ps, rel=0.02)
 
 
 def test_a_small_window_limits_a_message_in_the_long_run() -> None:
