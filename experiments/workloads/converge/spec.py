@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import ValidationInfo, model_validator
 
@@ -22,6 +22,7 @@ def _names(text: str, where: str) -> tuple[str, ...]:
 class ConvergeSpec(NetworkSpec):
     """Trainings on an emulated network, by a plan."""
 
+    networks: ClassVar = (VIRTUAL,)  # trainings of a plan take simulated time
     converge: Annotated[str, ValueReader(lambda text, where: text)] = option(
         "", "Plan of trainings: all (the one that comes along), or a YAML file"
     )
@@ -33,10 +34,6 @@ class ConvergeSpec(NetworkSpec):
     @model_validator(mode="after")
     def _check_converge(self, info: ValidationInfo) -> Self:
         where = label(info, WHERE)
-        if self.net != VIRTUAL:
-            raise ConfigError(
-                f"{where}net: trainings of a plan take simulated time, got {self.net!r}"
-            )
         for name in ("pcap", "record"):
             if getattr(self, name):
                 raise ConfigError(

@@ -344,6 +344,13 @@ def test_a_header_tells_what_no_algorithm_of_the_plan_looks_at(tmp_path: Path) -
     assert about("ring", "panama") == ["trees=3: panama has 2, one for each of the best roots"]
 
 
+@pytest.mark.parametrize("net", ["flow", "mininet"])
+def test_trainings_of_a_plan_are_in_virtual_time_alone(net: str) -> None:
+    message = f"net: can't carry this workload, got '{net}'; take net=virtual$"
+    with pytest.raises(ConfigError, match=message):
+        KIND.resolve({"converge": "all", "net": net})
+
+
 def test_methods_are_refused_before_any_training(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     parts = [{**PLAN["parts"][0], "method": ["none", "gtopk:1%"]}]
