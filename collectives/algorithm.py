@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ringleaf.collectives.collective import Collective, check_ranks
 from ringleaf.collectives.cost import AlphaBeta, Cost
@@ -48,6 +48,21 @@ class Request:
         check_ranks("collective", self.ranks)
         if self.size_bytes < 0:
             raise ScheduleError(f"collective: size must be >= 0, got {self.size_bytes}")
+
+
+class WatchedRequest(Request):
+    """A request that notes which of its facts an algorithm looks at."""
+
+    def __getattribute__(self, name: str) -> Any:
+        """Return an attribute, and note its name."""
+        kept: dict[str, set[str]] = object.__getattribute__(self, "__dict__")
+        kept.setdefault("_names", set()).add(name)
+        return object.__getattribute__(self, name)
+
+    def has_shown(self, name: str) -> bool:
+        """Return whether anybody has looked at a fact."""
+        names: set[str] = object.__getattribute__(self, "_names")
+        return name in names
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +155,25 @@ class Algorithm:
                 f"{self.collective.value} of {format_count(ranks, 'rank')}, got {got}"
             )
         return schedule
+
+    def check_asked(self, asked: Mapping[str, str], ranks: int, **facts: Any) -> None:
+        """Refuse facts that someone has asked for, unless the algorithm looks at them.
+
+        Args:
+            asked: The text that was typed, by the name of a fact.
+            ranks: Number of ranks.
+            facts: As those of `build`.
+
+        Raises:
+            ScheduleError: If it does not, or as `build` does.
+        """
+        request = WatchedRequest(ranks, **facts)
+        self.schedule_for(request)
+        for name, text in asked.items():
+            if not request.has_shown(name):
+                raise ScheduleError(
+                    f"{self.name} {self.collective.value}: has no {name}, got {text}; leave it out"
+                )
 
     def cost(
         self,

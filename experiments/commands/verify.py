@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -69,9 +69,17 @@ def verify_command(
     network = _network(NetworkSpec.read(typed), ranks) if typed else None
     if ranks is None:
         ranks = network().ranks if network is not None else algorithm.ranks or RANKS
-    schedule = algorithm.build(
-        ranks, hierarchy=levels, segments=segments, root=root or 0, network=network
-    )
+    facts: dict[str, Any] = {
+        "hierarchy": levels,
+        "segments": segments,
+        "root": root or 0,
+        "network": network,
+    }
+    schedule = algorithm.build(ranks, **facts)
+    asked = {"hierarchy": hierarchy} if levels else {}
+    asked |= {"segments": str(segments)} if segments is not None else {}
+    if asked:
+        algorithm.check_asked(asked, ranks, **facts)
     from ringleaf.collectives.schedule import check_asked_root
     from ringleaf.collectives.verify import verify
 

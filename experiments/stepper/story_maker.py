@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from shlex import quote
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -73,16 +74,18 @@ def _place(request: StepRequest) -> tuple[nx.Graph[str], int]:
 
 def _schedule(request: StepRequest, graph: nx.Graph[str], ranks: int, size_bytes: int) -> Schedule:
     spec = request.spec
-    schedule = request.algorithm.build(
-        ranks,
-        size_bytes=size_bytes,
-        hierarchy=fold_hierarchy(graph.graph["hierarchy"], ranks),
-        segments=spec.segments,
-        root=spec.root,
-        servers=spec.servers,
-        embedding=embedding_of(graph, ranks),
-        network=Cabling(graph),
-    )
+    facts: dict[str, Any] = {
+        "size_bytes": size_bytes,
+        "hierarchy": fold_hierarchy(graph.graph["hierarchy"], ranks),
+        "segments": spec.segments,
+        "root": spec.root,
+        "servers": spec.servers,
+        "embedding": embedding_of(graph, ranks),
+        "network": Cabling(graph),
+    }
+    schedule = request.algorithm.build(ranks, **facts)
+    if spec.segments is not None:
+        request.algorithm.check_asked({"segments": str(spec.segments)}, ranks, **facts)
     if "root" in spec.model_fields_set:
         check_asked_root(schedule, spec.root)
     return schedule

@@ -95,6 +95,24 @@ def test_a_collective_without_a_root_takes_none() -> None:
     assert typed("verify", "broadcast", "--root", "0").returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        (("ring", "--segments", "4"), "ring allreduce: has no segments, got 4; leave it out"),
+        (("ring", "--hierarchy", "2,4"), "ring allreduce: has no hierarchy, got 2,4; leave it"),
+        (("hierring", "--segments", "4"), "hierring allreduce: has no segments, got 4"),
+        (("tree", "--hierarchy", "2,4"), "tree allreduce: has no hierarchy, got 2,4"),
+        (("tree", "--segments", "4"), ""),
+        (("auto", "--segments", "4"), ""),  # some of those that it chooses from have pieces
+        (("hierring", "--hierarchy", "2,4"), ""),
+    ],
+)
+def test_what_an_algorithm_does_not_look_at_is_refused(words: tuple[str, ...], wrong: str) -> None:
+    done = typed("verify", *words)
+    assert done.returncode == (2 if wrong else 0)
+    assert wrong in done.stderr
+
+
 def test_a_spec_may_name_a_file(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text(f"topo: '{TOPO}'\nalgo: [{ROOT / FILES / 'ring.xml'}, ring]\nsize: 4K\n")

@@ -98,6 +98,8 @@ def test_a_page_is_written_and_nothing_else(
         (("rng",), "did you mean 'ring'?"),
         (("broadcast", "--root", "7"), "root must be one of 4 ranks, got 7"),
         (("ring", "--root", "2"), "ring allreduce: has no root, got 2; leave it out"),
+        (("ring", "--segments", "3"), "ring allreduce: has no segments, got 3; leave it out"),
+        (("switchml", "--segments", "3"), "switchml allreduce: has no segments, got 3"),
         (("ring", "--root", "0"), "ring allreduce: has no root, got 0; leave it out"),
         (("ring", "--html", "/dev/null/x.html"), "step: can't write the page, got"),
     ],

@@ -26,8 +26,22 @@ PLURAL_OF_ONE = re.compile(
     r"\b1 (slot|rank|number|chunk|transfer|step|packet|link|message|cell)s\b"
 )
 
+PIPELINED = {
+    *("chain", "tree", "doubletree", "strides", "ps", "rings", "auto"),
+    *("broadcast", "broadcast-rings", "broadcast-auto"),
+    *("reduce", "reduce-rings", "reduce-auto"),
+    *("allgather-rings", "allgather-auto", "reducescatter-rings", "reducescatter-auto"),
+}
+"""Algorithms that cut tensors into pieces; the others refuse to be asked for a number of them."""
+
+
+def story_of(algo: str, ranks: int, segments: int | None) -> Story:
+    pieces = segments if algo in PIPELINED else None
+    return tell(step_request(algo, ranks=ranks, segments=pieces))
+
+
 stories = st.builds(
-    lambda algo, ranks, segments: tell(step_request(algo, ranks=ranks, segments=segments)),
+    story_of,
     st.sampled_from(BETWEEN_RANKS),
     st.integers(2, 9),
     st.none() | st.integers(1, 3),
