@@ -108,9 +108,9 @@ def _by_schedulers(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:
 
         members = [SCHEDULERS[name] for name in names]
         if all(isinstance(each, Cuts) for each in members):
-            yield ("fuse_bytes",), f"{names[0]} chooses what is merged"
+            yield ("fuse_bytes",), f"{names[0]} makes groups of its own"
         if all(isinstance(each, ChoosesHosts) for each in members):
-            yield ("placement",), f"{names[0]} chooses hosts"
+            yield ("placement",), f"{names[0]} has hosts of its own choice"
 
 
 def _weights(spec: NetworkSpec) -> Iterator[str]:

@@ -107,12 +107,12 @@ def said(**typed: Any) -> str:
         ({"jobs": [{"model": "vgg16"}], "scheduler": "p3"}, ""),
         (
             {"jobs": [{"model": "vgg16"}], "scheduler": "dear,mg-wfbp", "fuse": "1M"},
-            "fuse (dear chooses what is merged)",
+            "fuse (dear makes groups of its own)",
         ),
         ({"jobs": [{"model": "vgg16"}], "scheduler": "dear,fifo", "fuse": "1M"}, ""),
         (
             {"jobs": [{"model": "vgg16"}], "scheduler": "liquid", "placement": "packed"},
-            "placement (liquid chooses hosts)",
+            "placement (liquid has hosts of its own choice)",
         ),
         ({"jobs": [{"model": "vgg16"}], "scheduler": "tereis", "placement": "packed"}, ""),
         ({"workload": "incast", "flows": "9"}, "flows (flows are not random)"),
