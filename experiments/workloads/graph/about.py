@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_count, format_size, format_time
 from ringleaf.experiments.estimates.flow_errors import unmeasured
 from ringleaf.experiments.records.conditions import (
@@ -19,6 +20,7 @@ from ringleaf.experiments.records.table import wrong_line
 from ringleaf.experiments.spec.kinds import NONE
 from ringleaf.experiments.workloads.graph.messages import PERCENTILES
 from ringleaf.experiments.workloads.graph.names import FLOWS, LLM
+from ringleaf.experiments.workloads.graph.schedules import COLLECTIVES
 from ringleaf.hosts.workload.graph import NodeKind
 from ringleaf.hosts.workload.llm.pipeline import bubble
 from ringleaf.topologies.injection import injections_bps
@@ -52,10 +54,20 @@ def about(experiment: WorkExperiment) -> list[str]:
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
         *unlike_hardware(vars(spec)),
         *idle(spec),
+        *_unused(experiment),
         *notes(spec.topo),
         *about_capture(spec.cross_traffic),
         *graph.notes,
     ]
+
+
+def _unused(experiment: WorkExperiment) -> Iterator[str]:
+    """Yield a line on algorithms that were asked for, of collectives that nobody calls."""
+    spec, calls = experiment.spec, [each.call for each in experiment.matched.meetings]
+    called = {COLLECTIVES[call] for call in calls if call is not None and call in COLLECTIVES}
+    unused = [name for name in spec.algos if ALGORITHMS[name].collective not in called]
+    if unused and "algos" in spec.model_fields_set:
+        yield f"without effect here: algo={','.join(unused)} (no such collectives are called)"
 
 
 def _content(matched: Matched) -> str:

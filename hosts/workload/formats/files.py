@@ -70,11 +70,14 @@ def read_trace(
         ConfigError: If a file can't be read or is wrong; the message names file, rank and node.
     """
     path, kind = Path(files), kind_of(find_file(files) or Path(files))
+    is_goal = kind == GOAL_TEXT or (not kind and without_packing(files).endswith(".goal"))
+    if is_goal or kind == ASTRA_WORKLOAD:
+        _refuse_of_chakra(files, groups=groups, flops=flops)
     if kind == ASTRA_WORKLOAD:
         graph = read_astra_text(path, ranks)
     elif ranks:
         raise ConfigError(f"ranks: the trace says how many there are, got {ranks}; leave it out")
-    elif kind == GOAL_TEXT or (not kind and without_packing(files).endswith(".goal")):
+    elif is_goal:
         graph = read_goal(path)
     elif is_chakra(files) or kind in (CHAKRA_JSON, CHAKRA_PRINTED):
         graph = _read_chakra(path, groups, flops)
@@ -84,6 +87,15 @@ def read_trace(
     if not any(work.nodes for work in graph.ranks):
         raise ConfigError(f"{files}: must have work to do, got no nodes")
     return graph
+
+
+def _refuse_of_chakra(files: str, **options: object) -> None:
+    """Refuse options of Chakra's traces alone, as other files say all of that themselves."""
+    for name, value in options.items():
+        if value:
+            raise ConfigError(
+                f"{name}: is of Chakra's traces, got {value!r} for {files}; leave it out"
+            )
 
 
 def files_of(files: str, groups: str = "") -> list[Path]:

@@ -17,6 +17,7 @@ from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.commands.usage import EXAMPLES
 from ringleaf.experiments.commands.workload.graphs import given_for
 from ringleaf.experiments.runs.drawing import read_results
+from ringleaf.experiments.workloads.graph.about import about
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import resolve_workload
 from ringleaf.experiments.workloads.graph.loading import load
@@ -28,6 +29,9 @@ PAGES = ROOT / "docs" / "workloads"
 
 MODEL = "layers: 4\nhidden: 64\nheads: 4\nsequence: 64\ntp: 2\npp: 2\ndp: 2\nmicro_batches: 2\n"
 SPEC = f"workload: llm\n{MODEL}"
+
+
+SMALL_MODEL = {"workload": "gpt13b", "tp": 2, "dp": 1, "pp": 1, "layers_per_stage": 1}
 
 
 def typed(*arguments: str) -> tuple[int, str]:
@@ -256,6 +260,26 @@ def test_the_header_says_what_is_left_out(tmp_path: Path) -> None:
 
     assert "# ONLY 1 of 2 layers per stage are simulated" in output
     assert "# nothing was checked, as messages had sizes only" in output
+
+
+@pytest.mark.parametrize(
+    ("options", "unused"),
+    [
+        ({"workload": "incast", "ranks": 2, "algo": "tree"}, "tree"),
+        ({"workload": "incast", "ranks": 2}, ""),
+        ({**SMALL_MODEL, "algo": "ring,alltoall"}, "alltoall"),
+        ({**SMALL_MODEL, "algo": "ring"}, ""),
+    ],
+)
+def test_algorithms_of_collectives_that_nobody_calls_are_told(
+    options: dict[str, Any], unused: str
+) -> None:
+    """A model without experts has no all-to-all, and flows have no collectives."""
+    options = options | {"topo": "leafspine,leaves=1,spines=0,hosts=2"}
+    lines = about(WorkExperiment(resolve_workload(options)))
+    idle = [line for line in lines if line.startswith("without effect")]
+    line = f"without effect here: algo={unused} (no such collectives are called)"
+    assert idle == ([line] if unused else [])
 
 
 @pytest.mark.parametrize("algo", ["ring", "recursivedoubling"])  # one has scratch memory

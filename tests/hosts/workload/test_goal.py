@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hand_graphs import call, compute, graph, graphs, play
@@ -145,6 +146,13 @@ def test_wrong_lines_are_named(tmp_path: Path, old: str, new: str, message: str)
     assert old in TEXT
     with pytest.raises(ConfigError, match=message):
         read_trace(written(tmp_path, TEXT.replace(old, new)))
+
+
+@pytest.mark.parametrize(("name", "value"), [("groups", "none.json"), ("flops", 5e12)])
+def test_options_of_chakra_are_refused(tmp_path: Path, name: str, value: Any) -> None:
+    """They had no effect, even a file that isn't there."""
+    with pytest.raises(ConfigError, match=f"{name}: is of Chakra's traces, got {value!r} for"):
+        read_trace(written(tmp_path, TEXT), **{name: value})
 
 
 def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
