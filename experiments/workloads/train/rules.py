@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
@@ -76,6 +77,15 @@ class Rule:
             and self.ranks in (None, ranks)
         )
 
+    def covers(self, other: Rule) -> bool:
+        """Return whether it is for all calls that another rule is for."""
+        return (
+            other.collective is self.collective
+            and self.least_bytes <= other.least_bytes
+            and (self.below_bytes or inf) >= (other.below_bytes or inf)
+            and self.ranks in (None, other.ranks)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RuleList:
@@ -111,12 +121,12 @@ def parse_rules(text: str, where: str = "algo") -> RuleList:
         if not part:
             raise ConfigError(f"{where}: a rule must not be empty, got {text!r}")
         rule = _parse_rule(part, where)
-        for other in rules:
-            if _is_general(other) and other.collective is rule.collective:
-                raise ConfigError(
-                    f"{where}: no rule for {rule.collective.value} is reached behind "
-                    f"{_as_text(other)!r}, got {part!r}; put the general one last"
-                )
+        wider = next((other for other in rules if other.covers(rule)), None)
+        if wider is not None:
+            raise ConfigError(
+                f"{where}: a rule must fit some calls, got {part!r} behind {_as_text(wider)!r}, "
+                "which fits them all; put the general one last"
+            )
         rules.append(rule)
     return RuleList(tuple(rules))
 
@@ -143,6 +153,11 @@ def _parse_rule(part: str, where: str) -> Rule:
         None if below is None else parse_size(below, where),
         _ranks(match["ranks"], where),
     )
+    if rule.below_bytes is not None and rule.below_bytes <= rule.least_bytes:
+        raise ConfigError(
+            f"{where}: a rule must fit some calls, got {part!r}; the size behind < is the larger "
+            "one, as in allreduce>=4K<64K:tree"
+        )
     return _checked(rule, where)
 
 
@@ -151,6 +166,8 @@ def _ranks(text: str | None, where: str) -> int | None:
         return None
     if not text.strip().isdecimal() or len(text) > 6:
         raise ConfigError(f"{where}: ranks must be a whole number, got {text!r}; like @8")
+    if int(text) < 1:
+        raise ConfigError(f"{where}: ranks must be 1 or more, got {text!r}; like @8")
     return int(text)
 
 
@@ -170,10 +187,6 @@ def _checked(rule: Rule, where: str) -> Rule:
             f"is for {able.value}"
         )
     return rule
-
-
-def _is_general(rule: Rule) -> bool:
-    return rule.least_bytes == 0 and rule.below_bytes is None and rule.ranks is None
 
 
 def _as_text(rule: Rule) -> str:

@@ -15,7 +15,7 @@ RULES = st.builds(
     st.just(ALLREDUCE),
     st.sampled_from(["ring", "tree", "switchml"]),
     st.integers(1, 1 << 30),
-    st.none() | st.integers(0, 1 << 30),
+    st.none() | st.integers((1 << 30) + 1, 1 << 31),
     st.none() | st.integers(1, 64),
 )
 
@@ -37,6 +37,12 @@ def test_an_upper_bound_is_left_out() -> None:
     assert rules.choose(ALLREDUCE, 1023, 4) == "ring"
 
 
+def test_rules_that_fit_other_calls_may_overlap() -> None:
+    text = "allreduce>=64K:switchml, allreduce>=4K:tree, allreduce<8K@2:chain, allreduce@2:ring"
+
+    assert len(parse_rules(text).rules) == 4
+
+
 def test_an_allreduce_serves_a_reduce_scatter() -> None:
     rules = parse_rules("reducescatter:switchml")
 
@@ -46,7 +52,8 @@ def test_an_allreduce_serves_a_reduce_scatter() -> None:
 
 @given(st.lists(RULES, min_size=1, max_size=5))
 def test_text_and_rules_say_the_same(rules: list[Rule]) -> None:
-    made = RuleList(tuple(rules))
+    kept = [rule for i, rule in enumerate(rules) if not any(r.covers(rule) for r in rules[:i])]
+    made = RuleList(tuple(kept))
 
     assert parse_rules(made.plain()) == made
 
@@ -63,7 +70,12 @@ def test_text_and_rules_say_the_same(rules: list[Rule]) -> None:
         ("allreduce>3:ring", "not understood, got 'allreduce>3:ring'"),
         ("allgather:switchml", "must be an algorithm for all_gather, got 'switchml'"),
         ("allgather", "must be an algorithm for allreduce, got 'allgather'"),
-        ("ring, tree", "no rule for allreduce is reached behind 'allreduce:ring', got 'tree'"),
+        ("ring, tree", "must fit some calls, got 'tree' behind 'allreduce:ring', which fits them"),
+        ("allreduce>=4K:tree, allreduce>=64K:ring", "got .*>=64K:ring' behind 'allreduce>=4096:"),
+        ("allreduce<1K:tree, allreduce<1K@8:ring", "got 'allreduce<1K@8:ring' behind"),
+        ("allreduce>=8K<4K:ring", "must fit some calls, got 'allreduce>=8K<4K:ring'; the size"),
+        ("allreduce>=4K<4K:ring", "must fit some calls"),
+        ("allreduce@0:ring", "ranks must be 1 or more, got '0'"),
     ],
 )
 def test_wrong_rules_are_refused(text: str, message: str) -> None:
