@@ -52,8 +52,8 @@ _FILES = {
 }
 """Options that name files, and where in their texts: all of `a.txt`, parts of `s0=a.txt,s1=b.txt`,
 the beginning of `net.gml,hosts=each`."""
-_OTHERS = ("out", "pcap", "record", "explain")
-"""Options that are of no use to a case."""
+_OTHERS = ("out", "pcap", "record", "explain", "min", "max", "factor")
+"""Options that are of no use to a case, which has one size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ def write(folder: Path, data: object) -> Path:
         ({"cases": [{"name": "a", "within": {"time": None}}]}, "within: time must have a value"),
         ({"cases": [{"name": "a", "options": {"algo": "ring"}}]}, "unknown key, got 'algo'"),
         ({"cases": [{"name": "a", "options": {"out": "x"}}]}, "unknown key, got 'out'"),
+        ({"cases": [{"name": "a", "options": {"min": "1K"}}]}, "unknown key, got 'min'"),
         ({"cases": [{"name": "a", "options": {"net": "mininet"}}]}, "net must be virtual"),
         ({"cases": [{"name": "a", "options": {"size": "1K,2K"}}]}, "size must be one size"),
         ({"cases": [{"name": "a", "options": {"size": [1]}}]}, "size must be one value"),
