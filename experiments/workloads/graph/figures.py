@@ -53,7 +53,7 @@ def figures_of(results: WorkResults) -> dict[str, Callable[[], Figure]]:
     if results.link_series is not None:
         drawn["link"] = partial(draw_link, results)
     if len(results.messages.table):
-        drawn["messages"] = partial(draw_messages, results.messages)
+        drawn["messages"] = partial(draw_messages, results.messages, results.clock)
     if results.slowdown:
         drawn["slowdown"] = partial(draw_slowdown, results.slowdown)
     return drawn
@@ -136,8 +136,8 @@ def draw_spending(results: WorkResults) -> Figure:
     return figure
 
 
-def draw_messages(messages: Messages) -> Figure:
-    """Draw which share of the messages takes longer than a time, a line per size.
+def draw_messages(messages: Messages, clock: str) -> Figure:
+    """Draw which share of the messages takes longer than a clock's time, a line per size.
 
     A dot is the one that takes longest: a size with one message has no line.
     """
@@ -160,7 +160,7 @@ def draw_messages(messages: Messages) -> Figure:
     axes.set_yscale("log")
     mark_logarithmic(axes.yaxis)
     axes.set_ylim(top=1.25)
-    axes.set_xlabel("time (us, simulated)", fontsize=9)
+    axes.set_xlabel(f"time (us, {clock})", fontsize=9)
     axes.set_ylabel("share of messages\nthat take longer", fontsize=9)
     axes.tick_params(labelsize=8)
     labels = axes.get_legend_handles_labels()[1]

@@ -23,7 +23,7 @@ VALUES = (
     *PERCENTILE_NAMES,
     *SLOWDOWN_NAMES,
     *("fairness", "peak_queue_bytes", "wrong", "retransmissions", "drops", "packet_hops"),
-    *("pauses", "trims", "lost", "corrupted", "repaths", *circuit_counts.NAMES),
+    *("pauses", "trims", "lost", "corrupted", "repaths", *circuit_counts.NAMES, "virtual_ps"),
 )
 """The values of a run's summary that are in the file of a sweep."""
 
@@ -95,7 +95,7 @@ def make_spending(lines: Sequence[Line], names: Sequence[str]) -> Figure:
         left = [start + width for start, width in zip(left, widths, strict=True)]
     axes.set_yticks(range(len(shown)), labels)
     axes.invert_yaxis()
-    axes.set_xlabel("a rank's time in an iteration (ms, simulated)")
+    axes.set_xlabel(f"a rank's time in an iteration (ms, {_clock(shown)})")
     axes.grid(axis="y", visible=False)
     columns = sheet.entries([title for _, title, _ in SPENT], inches[0], points=10)
     figure.legend(loc="outside upper center", ncols=columns)
@@ -133,11 +133,17 @@ def make_times(lines: Sequence[Line], names: Sequence[str]) -> Figure:
         axes.set_ylim(len(values) - 0.5, -0.5)
         axes.set_xscale("log")
         mark_logarithmic(axes.xaxis)
-        axes.set_xlabel("time of messages (us, simulated)")
+        axes.set_xlabel(f"time of messages (us, {_clock(chosen)})")
     handles, labels = grid.flat[0].get_legend_handles_labels()
     across = sheet.entries(labels, size[0], points=10)
     figure.legend(handles, labels, loc="outside upper center", ncols=across)
     return figure
+
+
+def _clock(lines: Sequence[Line]) -> str:
+    """Return the names of the clocks that times are of; live runs have a prediction, too."""
+    is_live = dict.fromkeys(line.get("virtual_ps") not in (None, "") for line in lines)
+    return " or ".join("wall-clock" if each else "simulated" for each in is_live)
 
 
 def _ms(line: Line) -> float:

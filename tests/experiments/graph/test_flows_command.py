@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from ringleaf.experiments.commands.cli import make_app
-from ringleaf.experiments.workloads.graph.figures import draw_messages
+from ringleaf.experiments.workloads.graph.figures import draw_messages, figures_of
 from ringleaf.experiments.workloads.graph.messages import Messages
+from ringleaf.experiments.workloads.graph.results import PERCENTILE_NAMES
+from ringleaf.experiments.workloads.graph.swept import make_spending, make_times
 
 RACK = "leafspine,leaves=1,spines=1,hosts=20,rate=100G,delay=1us"
 US = 10**6  # ps
@@ -166,13 +169,46 @@ def test_a_message_that_is_the_only_one_of_its_size_is_fair_to_none() -> None:
 
 def test_a_size_with_one_message_has_a_dot_at_its_time() -> None:
     table = np.array([(0, 1, 8, 0, 10), (1, 0, 8, 0, 30), (0, 2, 16, 0, 70)]) * US
-    [axes] = draw_messages(Messages(table)).axes
+    [axes] = draw_messages(Messages(table), "simulated").axes
     several, single = axes.lines
     assert [line.get_markevery() for line in (several, single)] == [[-1], [-1]]
     assert single.get_marker() == "."
     assert np.asarray(single.get_data())[:, -1].tolist() == [70, 1]
     assert np.asarray(several.get_data())[:, -1].tolist() == [30, 0.5]
     assert axes.get_ylim()[1] < 2, "no share is above 1"
+
+
+RUN = {
+    **dict.fromkeys(("compute_share", "exposed_share", "idle_share"), 0.3),
+    **dict.fromkeys(("iteration_ps", *PERCENTILE_NAMES), 5 * US),
+}
+
+
+@pytest.mark.parametrize(
+    ("virtual", "clock"),
+    [
+        ([None, ""], "simulated"),
+        ([7, "8"], "wall-clock"),
+        (["", 7], "simulated or wall-clock"),
+    ],
+)
+def test_axes_of_sweeps_name_the_clocks_of_their_runs(virtual: list[object], clock: str) -> None:
+    """A live run has the time of its prediction besides its own."""
+    lines = [RUN | {"cc": str(at), "virtual_ps": each} for at, each in enumerate(virtual)]
+
+    [spending] = make_spending(lines, ["cc"]).axes
+    [times] = make_times(lines, ["cc"]).axes
+
+    assert spending.get_xlabel() == f"a rank's time in an iteration (ms, {clock})"
+    assert times.get_xlabel() == f"time of messages (us, {clock})"
+
+
+def test_a_live_runs_messages_took_time_of_the_wall_clock() -> None:
+    one = Messages(np.array([(0, 1, 8, 0, US)]))
+    for clock in ("simulated", "wall-clock"):
+        results: Any = SimpleNamespace(messages=one, link_series=None, slowdown=[], clock=clock)
+        [axes] = figures_of(results)["messages"]().axes
+        assert axes.get_xlabel() == f"time (us, {clock})"
 
 
 def test_drawn_flows_have_slowdowns_by_size(tmp_path: Path) -> None:
