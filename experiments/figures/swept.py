@@ -128,9 +128,13 @@ class _Sheet:
 
 
 def _clock(lines: Sequence[Line]) -> str:
+    """Return the names of the clocks that times are of: of several, if only some are live."""
     if of_jobs(lines):
-        return "simulated" if lines[0].get("virtual_jct_ps") in (None, "") else "wall-clock"
-    return str(lines[0].get("clock", "simulated"))
+        is_live = [line.get("virtual_jct_ps") not in (None, "") for line in lines]
+        clocks = ["wall-clock" if each else "simulated" for each in is_live]
+    else:
+        clocks = [str(line.get("clock", "simulated")) for line in lines]
+    return " or ".join(dict.fromkeys(clocks))
 
 
 def _are_single(groups: Mapping[str, Sequence[Line]], axis: str) -> bool:

@@ -64,6 +64,24 @@ def test_each_scheduler_has_a_line_of_its_own_colour_over_ascending_rates() -> N
     assert axes.get_ylabel() == "simulated time\nof the slowest job (ms)"
 
 
+@pytest.mark.parametrize(
+    ("virtual", "clock"),
+    [("5", "wall-clock"), ("", "simulated or wall-clock")],
+)
+def test_an_axis_names_the_clocks_of_all_runs(virtual: str, clock: str) -> None:
+    """Live jobs have a prediction in virtual time."""
+    one = pair("fifo", 2.0, net="one", virtual_jct_ps=virtual)
+    live = pair("fifo", 3.0, net="mininet", virtual_jct_ps="5")
+    (axes,) = drawn([*one, *live], ["net"]).axes
+    assert axes.get_ylabel() == f"{clock} time\nof the slowest job (ms)"
+
+    about = {"count": "1", "dtype": "int32", "redop": "sum", "algo": "ring", "size_bytes": "4"}
+    clocks = ["wall-clock" if virtual else "simulated", "wall-clock"]
+    lines = [about | {"net": str(at), "clock": clock} for at, clock in enumerate(clocks)]
+    text = swept._Sheet([line | {"time_ps": "5000000"} for line in lines]).text
+    assert text == f"{clock} time (µs)"
+
+
 @pytest.mark.parametrize("count", [3, 4, 6])
 def test_long_names_of_values_do_not_cover_one_another(count: int) -> None:
     faults = [f"s0-s{number} down at 2us for 5us, h1-s0 loss 1%" for number in range(count)]
