@@ -74,12 +74,14 @@ class Folders:
 def merge_captures(graph: nx.Graph[str], traces: Path, folder: Path) -> None:
     """Write `capture.pcapng`, with the packets that every port has sent, in order of time.
 
-    A host's are the packets that its switch received, without those that the link lost.
+    A host's are the packets that its switch received, without those that the link lost. They come
+    before what the switch sent at that time, which may be the same packets.
     """
     file = PcapngWriter(folder / NAME, interfaces(graph))
     ends = set(hosts(graph))
     sources = []
-    for here, place in enumerate(places(graph)):
+    numbered = sorted(enumerate(places(graph)), key=lambda each: each[1].node not in ends)
+    for here, place in numbered:
         source = traces / place.node / "out" / f"port{place.port}.pcap"
         if place.node in ends:
             number = port(graph, place.peer, place.node)
