@@ -353,3 +353,21 @@ def test_jobs_are_not_started_where_nothing_can_be_written(spec: Path, tmp_path:
     status, text = run(spec, tmp_path / "file")
     assert status == 2
     assert "out: must be a folder" in text
+
+
+@pytest.mark.parametrize(
+    ("check", "says", "fact"),
+    [
+        ("yes", 0, "of all values, each checked"),
+        ("no", 1, "of the values that were checked"),
+    ],
+)
+def test_sums_that_are_not_all_checked_are_told(
+    spec: Path, tmp_path: Path, check: str, says: int, fact: str
+) -> None:
+    only = ("--counts", "1", "--algo", "ring", "--check", check, *NO_FIGURES)
+    code, output = run(spec, tmp_path / "out", *only)
+
+    assert code == 0, output
+    assert " ".join(output.split()).count("the first of each size are compared") == says
+    assert fact in (tmp_path / "out" / "report.html").read_text()
