@@ -369,5 +369,5 @@ def test_sums_that_are_not_all_checked_are_told(
     code, output = run(spec, tmp_path / "out", *only)
 
     assert code == 0, output
-    assert " ".join(output.split()).count("the first of each size are compared") == says
+    assert " ".join(output.split()).count("the first of each size is compared") == says
     assert fact in (tmp_path / "out" / "report.html").read_text()
