@@ -88,7 +88,8 @@ def tell(uses: Sequence[LinkUse]) -> str:
         return ""
     percent = _percent(uses[0])
     others = sum(_percent(use) == percent for use in uses) - 1
-    more = f"; {others} more as busy" if others else ""
+    least = "at least " if others == MOST - 1 == len(uses) - 1 else ""  # a file has no more
+    more = f"; {least}{others} more as busy" if others else ""
     return f"busiest link: {uses[0].name}, {percent} % of the time{more}"
 
 
@@ -159,11 +160,17 @@ def as_html(
     yield (
         '<p class="soft">Both directions of each link, busiest first: a click on a column sorts by '
         "it. Bytes are line time: with headers, preambles and gaps. Queue: the most in it. "
-        f"{'The rest is' if any(len(run_uses) > SHOWN for _, run_uses in rows) else 'They are'} in "
-        f"{FILE}.</p>"
+        f"{_where([len(run_uses) for _, run_uses in rows])} in {FILE}.</p>"
     )
     script = (PAGE / "sort.js").read_text(encoding="utf-8")
     yield f"<script>{script}</script>"
+
+
+def _where(counts: Sequence[int]) -> str:
+    """Return what the file has of rows of so many directions, as a sentence's beginning."""
+    if max(counts) >= MOST:
+        return f"The {MOST:,} busiest are"
+    return "The rest is" if max(counts) > SHOWN else "They are"
 
 
 def _as_row(title: str, use: LinkUse) -> str:

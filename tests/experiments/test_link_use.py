@@ -85,6 +85,17 @@ def test_equally_busy_links_are_counted_and_idle_ones_not_told() -> None:
     assert tell([]) == ""
 
 
+def test_counts_are_told_to_be_cut_where_a_file_has_no_more() -> None:
+    """3,000 directions as busy: the run counts 2,999 more, and who reads its file at least 999."""
+    uses = [LinkUse("h0", "s0", 1, 9, 50.0, None, 0)] * 3000
+    [kept] = from_csv(as_csv({("ring", 1): uses})).values()
+    assert tell(uses).endswith("; 2999 more as busy")
+    assert tell(kept).endswith("; at least 999 more as busy")
+    pages = ["".join(as_html({("ring", 1): kept[:count]}, [""], "row")) for count in (9, 300, 1000)]
+    ends = [page.partition("the most in it. ")[2].partition(" in links.csv")[0] for page in pages]
+    assert ends == ["They are", "The rest is", "The 1,000 busiest are"]
+
+
 def test_files_keep_what_they_were_given_and_no_more_than_the_busiest() -> None:
     uses = uses_of(STAR, outcome(queue_peaks={("s0", "h2"): 7}))
     text = as_csv({("ring", 64): uses, ("a,b", 1): uses[:1]})
