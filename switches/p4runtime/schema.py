@@ -47,6 +47,14 @@ class TableInfo:
         return bool(self.message.idle_timeout_behavior)
 
     @property
+    def is_constant(self) -> bool:
+        """Return whether controllers change no entries: those of a program stay, as in BMv2.
+
+        P4Info has `is_const_table` for `const entries` alone.
+        """
+        return bool(self.message.is_const_table or self.shape.table.entries)
+
+    @property
     def entry_actions(self) -> set[int]:
         """The ids of the actions that an entry may have, and not only the default."""
         return self._actions_but(p4i.ActionRef.DEFAULT_ONLY)

@@ -70,7 +70,7 @@ class TableEntryEntity:
         table, entry = self.key(message)
         if verb == DELETE:
             self._delete(table, entry)
-        elif table.message.is_const_table:
+        elif table.is_constant:
             self._modify_constant(verb, table, entry, message)
         else:
             self._put(verb, table, entry, message)
@@ -277,7 +277,7 @@ class TableEntryEntity:
     def _encode(self, table: TableInfo, entry: InstalledEntry, asked: Any) -> Any:
         is_default = asked.is_default_action
         message = self.encode_key(table, entry, is_default)
-        constant = table.message.const_default_action_id if is_default else _is_const(table)
+        constant = table.message.const_default_action_id if is_default else table.is_constant
         message.is_const = bool(constant)
         shot = self._plane.notes.one_shots.get(_key(table, entry, is_default))
         if shot:
@@ -295,10 +295,6 @@ class TableEntryEntity:
                 idle_ps = self._plane.switch.read_idle_ps(table.name, entry)
                 message.time_since_last_hit.elapsed_ns = idle_ps // PS_PER_NS
         return message
-
-
-def _is_const(table: TableInfo) -> bool:
-    return bool(table.message.is_const_table)
 
 
 def _key(table: TableInfo, entry: InstalledEntry, is_default: bool = False) -> Key:

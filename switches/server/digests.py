@@ -43,6 +43,7 @@ class DigestLists:
         self, digest_id: int, message: DigestMessage, configs: Mapping[int, Any], now_ps: int
     ) -> list[DigestList]:
         """Take a message; return the list that it completes, if any."""
+        self._expire(configs, now_ps)
         if digest_id not in configs or self._is_sent(digest_id, message.values):
             return []
         buffer = self._buffers.setdefault(digest_id, _Buffer(now_ps))
@@ -81,6 +82,9 @@ class DigestLists:
         return taken
 
     def _expire(self, configs: Mapping[int, Any], now_ps: int) -> None:
+        """Forget what was acknowledged by time, and digests that are not enabled any more."""
+        for digest_id in self._buffers.keys() - configs.keys():
+            del self._buffers[digest_id]
         for key, (sent_ps, _) in list(self._sent.items()):
             config = configs.get(key[0])
             if config is None or now_ps - sent_ps >= config.ack_timeout_ns * PS_PER_NS:

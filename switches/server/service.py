@@ -23,6 +23,8 @@ CHUNK = 256  # entities of one ReadResponse
 FIRST_SLICE_S = 0.00025  # of a call; later ones are longer, up to the limit
 CHUNK_BYTES = 256 << 10  # clients take 4 MiB unless told otherwise
 
+_Request = p4r.SetForwardingPipelineConfigRequest
+_LEAVE_RUNNING = (_Request.VERIFY, _Request.VERIFY_AND_SAVE)  # the pipeline goes on as it is
 _VERBS = {p4r.Update.INSERT: INSERT, p4r.Update.MODIFY: MODIFY, p4r.Update.DELETE: DELETE}
 
 
@@ -75,8 +77,9 @@ class Service:
             permit()
         config = request.config if request.HasField("config") else None
         device.pipelines.set(request.action, config, permit)
-        with device.lock:
-            device.digests.forget()
+        if request.action not in _LEAVE_RUNNING:
+            with device.lock:
+                device.digests.forget()
         return p4r.SetForwardingPipelineConfigResponse()
 
     def get_pipeline(self, request: Any) -> bytes:

@@ -141,6 +141,21 @@ def test_reconciling_keeps_the_state(device: SharedDevice, client: Client) -> No
     assert sorted_messages(client.read(EVERY_ENTRY, DEFAULT)) == before
 
 
+def test_reconciling_keeps_the_state_beside_entries_that_are_not_const(client: Client) -> None:
+    """P4Info of `entries = {...}` lacks `is_const_table`; the switch keeps them, as BMv2 does."""
+    initial = config()
+    (table,) = (t for t in initial.p4info.tables if t.preamble.name == "I.constant_table")
+    table.is_const_table = False
+    table.has_initial_entries = True
+    client.set_pipeline("VERIFY_AND_COMMIT", initial)
+    client.write((INSERT, entry(9)))
+    every_one = p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id))
+    before = sorted_messages(client.read(EVERY_ENTRY, every_one))
+    assert all(each.table_entry.is_const for each in client.read(every_one))
+    client.set_pipeline("RECONCILE_AND_COMMIT", initial)
+    assert sorted_messages(client.read(EVERY_ENTRY, every_one)) == before
+
+
 def mixed() -> Any:
     other = config()
     other.p4info.CopyFrom(config("controller").p4info)

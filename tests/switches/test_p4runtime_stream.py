@@ -8,7 +8,7 @@ from typing import Any
 import finsy as fy
 import pytest
 from controller_entities import CPU_PORT, SCHEMA, Desk, encode
-from finsy.proto import p4d, p4r
+from finsy.proto import U128, p4d, p4r
 from p4runtime_client import DELETE, INSERT, MODIFY
 
 from ringleaf.errors import Code
@@ -157,6 +157,45 @@ def test_what_was_sent_is_not_sent_again_until_it_is_acknowledged_or_forgotten()
     desk.device.poll_digests()
     desk.device.process(1, frame())
     assert len(take(desk, "digest")) == 1
+
+
+def test_nothing_is_held_back_where_no_acknowledgement_is_awaited() -> None:
+    """With `ack_timeout_ns` 0 each packet of a burst is told, though nobody polls meanwhile."""
+    desk = Desk()
+    enable(desk)
+    for _ in range(3):
+        desk.device.process(1, frame())
+    assert [list(each.data) for each in take(desk, "digest")] == [[learned(1)]] * 3
+
+
+def test_digests_that_wait_are_lost_with_their_entry() -> None:
+    desk = Desk()
+    enable(desk, max_list_size=3, max_timeout_ns=1000)
+    desk.device.process(1, frame())
+    desk.write((DELETE, encode(fy.P4DigestEntry("learn_t"))))
+    desk.device.poll_digests()
+    enable(desk, max_list_size=3, max_timeout_ns=1000)
+    desk.device.process(2, frame())
+    desk.now_ps += 1000 * NS
+    desk.device.poll_digests()
+    (digest,) = take(desk, "digest")
+    assert list(digest.data) == [learned(2)]
+
+
+@pytest.mark.parametrize(("action", "left"), [("VERIFY", 1), ("VERIFY_AND_COMMIT", 0)])
+def test_digests_that_wait_stay_while_the_pipeline_does(action: str, left: int) -> None:
+    desk = Desk()
+    enable(desk, max_list_size=3, max_timeout_ns=1000)
+    desk.device.process(1, frame())
+    config = desk.device.pipelines.committed.config
+    desk.service.set_pipeline(
+        p4r.SetForwardingPipelineConfigRequest(
+            device_id=1, election_id=U128.encode(1), action=action, config=config
+        )
+    )
+    desk.now_ps += 1000 * NS
+    desk.device.poll_digests()
+    assert len(take(desk, "digest")) == left
 
 
 def test_idle_entries_are_told_with_what_the_controller_said_of_them() -> None:
