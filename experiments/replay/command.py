@@ -23,6 +23,7 @@ from ringleaf.networks.replay.compare import Check, ComparisonRules, ReorderWind
 from ringleaf.networks.replay.replayer import Replayer, load_program
 from ringleaf.networks.replay.sinks import Outputs, PortComparison
 from ringleaf.networks.traces.checksums import changed_files, write_checksums
+from ringleaf.networks.traces.find import MANIFEST
 from ringleaf.networks.traces.manifest import ARRIVALS, Manifest
 from ringleaf.networks.traces.trace import PacketTrace, open_trace
 from ringleaf.switches.program import Program
@@ -82,9 +83,10 @@ def replay(folders: Sequence[Path], request: ReplayRequest, emit: Emit) -> int:
 def _rules(request: ReplayRequest, manifest: Manifest | None) -> ComparisonRules:
     """Return the rules of comparison: those of the command line, or else of the manifest."""
     masks = [*request.masks, *(manifest.mask if manifest else ())]
-    text = request.window or (manifest.window if manifest else None)
-    anywhere = request.ignore_order or (manifest is not None and manifest.ignore_order)
-    window = parse_window(text) if text else ReorderWindow() if anywhere else None
+    window = _window("replay", request.window, request.ignore_order)
+    if window is None and manifest is not None:
+        where = f"{manifest.folder / MANIFEST}: compare"
+        window = _window(where, manifest.window, manifest.ignore_order)
     if request.switch == "bmv2":
         if request.times or (window is not None and window.time_ns is not None):
             raise ConfigError("replay: BMv2 has no times to compare, got --times or --window TIME")
@@ -94,6 +96,15 @@ def _rules(request: ReplayRequest, manifest: Manifest | None) -> ComparisonRules
             "replay: --times needs packets in order, got a window; --window 1us limits times"
         )
     return ComparisonRules(parse_masks(masks), window, request.times)
+
+
+def _window(where: str, text: str | None, anywhere: bool) -> ReorderWindow | None:
+    """Return the distance by which packets may change places; None if nothing is said of it."""
+    if text is not None and anywhere:
+        raise ConfigError(f"{where}: any order or a window is accepted, got both; leave one out")
+    if text is not None:
+        return parse_window(text)
+    return ReorderWindow() if anywhere else None
 
 
 def parse_window(text: str) -> ReorderWindow:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
@@ -20,7 +21,7 @@ def find_traces(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         if path.name == MANIFEST:
             path = path.parent
-        below = sorted(each.parent for each in path.rglob(MANIFEST)) if path.is_dir() else []
+        below = sorted(_below(path))
         if not below:
             raise ConfigError(
                 f"replay: no trace there, got {str(path)!r}; a trace is a folder with a "
@@ -28,3 +29,17 @@ def find_traces(paths: Sequence[Path]) -> list[Path]:
             )
         traces += [path] if path in below else below
     return traces
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """Yield the traces in a folder, through links too, each folder once."""
+    seen: set[str] = set()
+    for folder, names, files in os.walk(path, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            names.clear()  # a link that goes round
+            continue
+        seen.add(real)
+        names.sort()  # of two links to one folder the first one counts
+        if MANIFEST in files:
+            yield Path(folder)

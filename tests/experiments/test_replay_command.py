@@ -167,6 +167,43 @@ def test_order_matters_unless_told_otherwise(trace: Path) -> None:
     assert run(trace, ignore_order=True)[0] == 1
 
 
+def test_any_order_goes_before_the_window_of_a_trace(trace: Path) -> None:
+    def turn_round(packets: Packets) -> Packets:
+        """Each of the 69 packets is farther away than one place."""
+        datas = [data for _, data in reversed(packets)]
+        heads = [head for head, _ in packets]
+        return [
+            (head[:8] + struct.pack("<2I", len(data), len(data)), data)
+            for head, data in zip(heads, datas, strict=True)
+        ]
+
+    change_packets(trace / "out" / "port1.pcap", turn_round)
+    edit(trace, lambda data: data.update(compare={"window": 1}))
+    assert run(trace)[0] == 1
+    assert run(trace, ignore_order=True)[0] == 0
+    assert run(trace, window="100")[0] == 0
+
+
+def test_any_order_and_a_window_exclude_each_other(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConfigError, match="any order or a window is accepted, got both"):
+        run(trace, ignore_order=True, window="1")
+    edit(trace, lambda data: data.update(compare={"window": 1, "ignore_order": True}))
+    assert run(trace)[0] == 2
+    assert "trace.yaml: compare: any order or a window" in capsys.readouterr().err
+    assert run(trace, ignore_order=True)[0] == 0
+
+
+def test_links_lead_to_traces(trace: Path, tmp_path: Path) -> None:
+    many = tmp_path / "many"
+    many.mkdir()
+    shutil.copytree(trace, many / "a")
+    (many / "b").symlink_to(trace, target_is_directory=True)
+    (many / "round").symlink_to(many, target_is_directory=True)
+    assert find_traces([many]) == [many / "a", many / "b"]
+
+
 def test_times_are_compared_when_asked_for(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def delay(packets: Packets) -> Packets:
         head, body = packets[-1]
