@@ -7,10 +7,10 @@
     1,1,0,0,copy
     1,0,1,1,copy
 
-The first comment may be missing, and any of its facts: there is one rank more than the largest
-number, and likewise for chunks; the root is 0 and the collective allreduce. Steps may begin at
-another number and leave some out: those that have rows count. Other lines that begin with `#` are
-comments. Cells may also be separated by semicolons or tabs, and comments be in quotes
+The first comment may be missing, its `schedule:`, and any of its facts: there is one rank more
+than the largest number, and likewise for chunks; the root is 0 and the collective allreduce. Steps
+may begin at another number and leave some out: those that have rows count. Other lines that begin
+with `#` are comments. Cells may also be separated by semicolons or tabs, and comments be in quotes
 or have empty cells after them, as spreadsheets write tables.
 """
 
@@ -37,20 +37,25 @@ from ringleaf.errors import ScheduleError
 HEADER = ["step", "src", "dst", "chunk", "op"]
 MOST_ROWS = 4_000_000
 
+_LARGEST = {"ranks": MOST_RANKS, "chunks": MOST_CELLS, "root": MOST_RANKS}  # of a fact
 _MOST = (1 << 31, MOST_RANKS - 1, MOST_RANKS - 1, MOST_CELLS - 1)  # of step, src, dst, chunk
 
-_FACTS = re.compile(r"#\s*schedule:(.*)", re.IGNORECASE)
+_FACT = r"(?:collective|ranks|chunks|root)="
+_FACTS = re.compile(
+    rf"#\s*(?:schedule\s*:|schedule(?=\s+{_FACT})|(?=(?:{_FACT}[^\s,;]+[\s,;]*)+$))(.*)",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"[0-9]{1,10}")
 
 
 @dataclass(slots=True)
 class _Facts:
-    """The facts of the first comment; None: to be counted."""
+    """The facts that comments have; None: to be counted, or the default."""
 
-    collective: Collective = Collective.ALLREDUCE
+    collective: Collective | None = None
     ranks: int | None = None
     chunks: int | None = None
-    root: int = 0
+    root: int | None = None
 
 
 def read(text: str, where: str) -> ScheduleSource:
@@ -88,25 +93,30 @@ def read(text: str, where: str) -> ScheduleSource:
 
 def _read_facts(facts: _Facts, line: str, at: str) -> None:
     header = _FACTS.fullmatch(line)
-    for fact in header[1].split() if header else ():
+    for fact in re.findall(r"[^\s,;]+", header[1]) if header else ():
         key, _, value = fact.partition("=")
-        match key:
-            case "collective":
-                names = [each.value for each in Collective]
-                if value not in names:
-                    valid = ", ".join(names)
-                    raise ScheduleError(f"{at}: unknown collective, got {value!r}; valid: {valid}")
-                facts.collective = Collective(value)
-            case "ranks":
-                facts.ranks = _number(value, key, MOST_RANKS, at)
-            case "chunks":
-                facts.chunks = _number(value, key, MOST_CELLS, at)
-            case "root":
-                facts.root = _number(value, key, MOST_RANKS, at)
-            case _:
-                raise ScheduleError(
-                    f"{at}: unknown fact, got {fact!r}; valid: collective=, ranks=, chunks=, root="
-                )
+        known = _fact(fact, at)
+        before = getattr(facts, key)
+        if before is not None and before != known:
+            got = before.value if isinstance(before, Collective) else before
+            raise ScheduleError(f"{at}: {key} is there twice, got {got} and {value}; leave one out")
+        setattr(facts, key, known)
+
+
+def _fact(text: str, at: str) -> Collective | int:
+    """Return the value of a fact such as `ranks=2`."""
+    key, _, value = text.partition("=")
+    if key == "collective":
+        names = [each.value for each in Collective]
+        if value not in names:
+            valid = ", ".join(names)
+            raise ScheduleError(f"{at}: unknown collective, got {value!r}; valid: {valid}")
+        return Collective(value)
+    if key not in _LARGEST:
+        raise ScheduleError(
+            f"{at}: unknown fact, got {text!r}; valid: collective=, ranks=, chunks=, root="
+        )
+    return _number(value, key, _LARGEST[key], at)
 
 
 def _check_header(line: str, between: str, at: str) -> None:
@@ -154,15 +164,16 @@ def _source(facts: _Facts, rows: list[Transfer], lines: list[int], where: str) -
         raise ScheduleError(
             f"{where}: ranks x chunks must be at most {MOST_CELLS}, got {ranks} x {chunks}"
         )
-    if facts.root >= ranks:
+    collective, root = facts.collective or Collective.ALLREDUCE, facts.root or 0
+    if root >= ranks:
         raise ScheduleError(
-            f"{where}: root must be one of {format_count(ranks, 'rank')}, got {facts.root}"
+            f"{where}: root must be one of {format_count(ranks, 'rank')}, got {root}"
         )
-    schedule = Schedule(facts.collective, where, ranks, chunks, rows, facts.root)
+    if root and not collective.is_rooted:
+        raise ScheduleError(f"{where}: {collective.value} has no root, got {root}; leave it out")
+    schedule = Schedule(collective, where, ranks, chunks, rows, root)
     loaded = Loaded(schedule, lambda row: f"line {lines[row]}")
-    return ScheduleSource(
-        facts.collective, ranks, Path(where).stem, lambda size_bytes, segments: loaded
-    )
+    return ScheduleSource(collective, ranks, Path(where).stem, lambda size_bytes, segments: loaded)
 
 
 def _size(where: str, name: str, size: int | None, numbers: list[int], lines: list[int]) -> int:

@@ -64,6 +64,26 @@ def test_facts_are_counted_unless_they_are_told() -> None:
     assert (told.collective, told.ranks, told.chunks, told.root) == (Collective.BROADCAST, 5, 3, 4)
 
 
+GATHER = "step,src,dst,chunk,op\n0,0,1,0,copy\n0,1,0,1,copy\n"
+
+
+@pytest.mark.parametrize(
+    ("comment", "collective"),
+    [
+        ("# schedule collective=all_gather", Collective.ALL_GATHER),
+        ("# schedule : collective=all_gather, ranks=2", Collective.ALL_GATHER),
+        ("# collective=all_gather", Collective.ALL_GATHER),
+        ("# ranks=2, collective=all_gather", Collective.ALL_GATHER),
+        ("# schedule:", Collective.ALLREDUCE),
+        ("# schedule of root=me, a collective=all_gather", Collective.ALLREDUCE),
+        ("# collective=all_gather of two", Collective.ALLREDUCE),
+        ("# ranks: both", Collective.ALLREDUCE),
+    ],
+)
+def test_facts_need_no_colon_before_them(comment: str, collective: Collective) -> None:
+    assert load(f"{comment}\n{GATHER}").collective is collective
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -121,6 +141,12 @@ def test_it_looks_like_this() -> None:
         ("# schedule: ranks=4096 chunks=9999\n" + ROWS, "a.csv: ranks x chunks must be at most"),
         ("# schedule: collective=gossip\n" + ROWS, "line 1: unknown collective, got 'gossip'"),
         ("# schedule: color=red\n" + ROWS, "line 1: unknown fact, got 'color=red'"),
+        ("# ranks=2 ranks=3\n" + ROWS, "line 1: ranks is there twice, got 2 and 3; leave one out"),
+        (
+            "# collective=reduce root=1\n# collective=broadcast\n" + ROWS,
+            "line 2: collective is there twice, got reduce and broadcast",
+        ),
+        ("# root=1\n" + ROWS, "a.csv: allreduce has no root, got 1; leave it out"),
     ],
 )
 def test_errors_name_the_line(text: str, complaint: str) -> None:
