@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.registry import find_algorithm
 from ringleaf.core.units import parse_size, parse_time
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, TopologyError, choose
@@ -91,8 +92,19 @@ class AssignedCase:
         """
         try:
             check_network(resolve(self.options))
+            self._check_collective()
         except (ConfigError, TopologyError) as error:
             raise ConfigError(f"{where}: case {self.name!r}: {error}") from error
+
+    def _check_collective(self) -> None:
+        """Refuse a collective that the case's own algorithm never is."""
+        if "algo" in self.options:
+            own = find_algorithm(self.options["algo"]).collective
+            if own is not self.collective:
+                raise ConfigError(
+                    f"collective must be {own.value}, as of {self.options['algo']}, got "
+                    f"{self.collective.value}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +177,7 @@ def _case(entry: Any, where: str, kind: str, folder: Path) -> AssignedCase:
         points,
         options,
         Collective(collective),
-        _limits(data.get("within", {}), f"{where}: within"),
+        _limits(data.get("within", {}), f"{where}: within", kind),
     )
 
 
@@ -205,8 +217,12 @@ def _beside(name: str, text: str, folder: Path) -> str:
     return re.sub(_FILES[name], place, text)
 
 
-def _limits(entry: Any, where: str) -> CaseLimits:
+def _limits(entry: Any, where: str, kind: str) -> CaseLimits:
     data = _mapping(entry, where, LIMITS)
+    if kind == PROGRAM and "steps" in data:
+        raise ConfigError(
+            f"{where}: steps are a schedule's, got a limit for a program; leave it out"
+        )
     empty = next((name for name, value in data.items() if value is None), None)
     if empty is not None:
         raise ConfigError(f"{where}: {empty} must have a value, got none; leave it out, or say it")

@@ -84,6 +84,13 @@ def write(folder: Path, data: object) -> Path:
             {"kind": "program", "cases": [{"name": "a", "options": {"algo": "ring,tree"}}]},
             "algo must be one algorithm, got 'ring,tree'",
         ),
+        (
+            {
+                "kind": "program",
+                "cases": [{"name": "a", "options": {"algo": "ring"}, "within": {"steps": 3}}],
+            },
+            "case 1: within: steps are a schedule's, got a limit for a program",
+        ),
     ],
 )
 def test_wrong_assignments_are_refused(tmp_path: Path, data: object, message: str) -> None:
@@ -117,6 +124,16 @@ def test_a_case_with_wrong_options_is_the_instructors_mistake(
         said = capsys.readouterr()
         assert re.search(f"assignment.yaml: case 'one': .*{message}", said.err)
         assert "points" not in said.out
+
+
+def test_a_program_is_of_the_collective_of_its_algorithm(tmp_path: Path) -> None:
+    """Else no student's program could have a point."""
+    case = {"name": "a", "options": {"algo": "switchml"}, "collective": "broadcast"}
+    assignment = read_assignment(write(tmp_path, {"kind": "program", "cases": [case]}))
+    with pytest.raises(
+        ConfigError, match=r"^x: case 'a': collective must be allreduce, as of switchml, got broad"
+    ):
+        assignment.check("x")
 
 
 def test_the_example_is_read_with_files_beside_it(tmp_path: Path) -> None:
