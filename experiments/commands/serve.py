@@ -52,6 +52,11 @@ def serve(
     """
     if count < 1:
         raise ConfigError(f"count must be at least 1, got {count}")
+    if p4info is not None and path is None:
+        raise ConfigError(
+            f"switch: --p4info goes with a program, got {str(p4info)!r} alone; name the "
+            "program, too, or leave both to a controller"
+        )
     address = address or f"unix:{runtime_dir() / SOCKET}"
     check_open(address, token, is_open=is_open)
     secret = None if token is None else read_token(token)
@@ -85,6 +90,11 @@ def check_open(address: str, token: Path | None, *, is_open: bool) -> None:
                 f"{'neither' if token is None else 'both'}; say --token FILE, or --no-token, which "
                 "lets every user of this machine write to the switches"
             )
+    elif is_open:
+        raise ConfigError(
+            f"switch: --no-token is for a port, got --grpc {address}, which only you can use; "
+            "leave it out, or say --grpc HOST:PORT"
+        )
     elif _is_answered(address.removeprefix("unix:")):  # gRPC would take its place
         raise BackendError(f"switch: can't listen, got {address}; another switch does; end it")
 

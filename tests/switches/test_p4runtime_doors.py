@@ -13,7 +13,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.commands import shell
-from ringleaf.experiments.commands.serve import check_open, read_token
+from ringleaf.experiments.commands.serve import check_open, read_token, serve
 from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.server.server import P4RuntimeServer
 
@@ -79,6 +79,25 @@ def test_a_port_has_a_token_or_is_open_by_intent(token: Path | None) -> None:
     ):
         check_open("a:1", token, is_open=token is not None)
     check_open("a:1", token, is_open=token is None)
+
+
+def test_a_socket_is_open_to_nobody_else(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--no-token is for a port, got --grpc unix:"):
+        check_open(f"unix:{tmp_path / 'switch.sock'}", None, is_open=True)
+
+
+def test_p4info_goes_with_a_program(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--p4info goes with a program, got 'my.txtpb' alone"):
+        serve(
+            None,
+            p4info=Path("my.txtpb"),
+            address=f"unix:{tmp_path}",  # which no server can have
+            first=1,
+            count=1,
+            ports=8,
+            cpu_port=None,
+            emit=print,
+        )
 
 
 def test_a_socket_in_use_is_left_alone(tmp_path: Path) -> None:
