@@ -206,8 +206,13 @@ def _marking(spec: NetworkSpec, *, has_windows: bool) -> Iterator[tuple[tuple[st
 
 
 def _algorithms(spec: NetworkSpec) -> list[str]:
-    """Return the algorithms of an experiment; of jobs, those by which any of them reduces."""
+    """Return the algorithms of an experiment; of jobs, those by which any of them reduces.
+
+    What NICs compute is one, which doesn't add in switches.
+    """
     algos: tuple[str, ...] = getattr(spec, "algos", ())
+    if offload := getattr(spec, "offload", ""):
+        return [offload]
     jobs = getattr(spec, "jobs", ())
     if not jobs:
         return [*algos]

@@ -84,10 +84,7 @@ def tell(where: str, counted: Counted) -> Iterator[str]:
     if counted.trims:
         was = "was" if counted.trims == 1 else "were"
         yield f"{where}: {format_count(counted.trims, 'packet')} {was} trimmed"
-    if counted.corrupted:
-        was = "was" if counted.corrupted == 1 else "were"
-        count = format_count(counted.corrupted, "packet")
-        yield f"{where}: {count} with a wrong bit {was} discarded by receivers"
+    yield from tell_damage(where, counted.corrupted)
     if counted.repaths:
         times = format_count(counted.repaths, "time")
         yield f"{where}: connections took another path {times}, as nothing got through"
@@ -95,6 +92,14 @@ def tell(where: str, counted: Counted) -> Iterator[str]:
         yield f"{where}: {counted.forbidden}"
     values = (getattr(counted, name) for name in circuit_counts.NAMES)
     yield from (f"{where}: {phrase}" for phrase in circuit_counts.tell(*values))
+
+
+def tell_damage(where: str, corrupted: int) -> Iterator[str]:
+    """Yield a line on packets that receivers discarded, if there are any."""
+    if corrupted:
+        was = "was" if corrupted == 1 else "were"
+        count = format_count(corrupted, "packet")
+        yield f"{where}: {count} with a wrong bit {was} discarded by receivers"
 
 
 def as_html(where: str, counted: Counted) -> Iterator[str]:

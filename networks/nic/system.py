@@ -52,6 +52,7 @@ class Nics:
         window_bytes: The most bytes that a connection has in flight.
         entities: Nothing for switches.
         mover: Nothing, as it has no part of switches' memory.
+        awaited: What a rank waits for that is not done, for people.
     """
 
     agents: Sequence[HostAgent]
@@ -60,6 +61,7 @@ class Nics:
     window_bytes: int
     entities: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     mover: None = None
+    awaited: str = "its NIC to do its task"
 
     def start(
         self,

@@ -116,6 +116,10 @@ def said(**typed: Any) -> str:
         ),
         ({"jobs": [{"model": "vgg16"}], "scheduler": "tereis", "placement": "packed"}, ""),
         ({"workload": "incast", "flows": "9"}, "flows (flows are not random)"),
+        (
+            {"offload": "guo", "lanes": "64", "trees": "3", "ina_cc": "a2tp", "window": "8"},
+            f"lanes, ina_cc, trees ({NO_ADDERS})",
+        ),
         ({"workload": "websearch", "flows": "9"}, ""),
     ],
 )

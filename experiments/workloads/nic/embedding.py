@@ -23,7 +23,7 @@ from ringleaf.experiments.workloads.nic.spec import (
     YES,
     EmbeddingSpec,
 )
-from ringleaf.experiments.workloads.nic.workload import NicWorkload, Row, count_hosts
+from ringleaf.experiments.workloads.nic.workload import NicWorkload, Row, count_hosts, packets_of
 from ringleaf.hosts.nic.embedding import sizes as e
 
 if TYPE_CHECKING:
@@ -129,6 +129,12 @@ class EmbeddingWorkload(NicWorkload[EmbeddingSpec]):
         for case in cases(spec, count_hosts(graph)):
             yield _measure(spec, case, connect)
 
+    def name_of(self, row: Row) -> str:
+        """Return what lines call a row: `nic lru pool=no cache=64`."""
+        if row["system"] == HOST:
+            return HOST
+        return "{system} {policy} pool={pool} cache={cache}".format_map(row)
+
     def draw(self, rows: Sequence[Row], clock: str) -> dict[str, Callable[[], Figure]]:
         """Return functions that draw its figures, by name."""
         from ringleaf.experiments.workloads.nic import embedding_figures as figures
@@ -183,20 +189,19 @@ def _measure(spec: EmbeddingSpec, case: ExchangeCase, connect: MakeNicNetwork) -
         exponent=spec.zipf, seed=spec.seed,
     )  # fmt: skip
     nics = CheckedNics(network, reference, sizes)
-    runs: list[tuple[RunResult, RunResult]] = []
+    passes: list[tuple[RunResult, RunResult]] = []
     before = nics.counters()
     for iteration in range(-spec.warm_up, spec.iterations):
         if iteration == 0:
             before = nics.counters()
         lookups, gradients = reference.draw(), reference.gradients()
-        passes = nics.forward(lookups), nics.backward(lookups, gradients)
-        if iteration >= 0:
-            runs.append(passes)
+        passes.append((nics.forward(lookups), nics.backward(lookups, gradients)))
+    measured = passes[spec.warm_up :]
     spent = {name: value - before[name] for name, value in nics.counters().items()}
     per_iteration = {
         name: round(value / spec.iterations) for name, value in spent.items() if "bytes" in name
     }
-    outcomes = [each for both in runs for each in both]
+    outcomes = [each for both in measured for each in both]
     return {
         "system": case.system,
         "policy": case.policy,
@@ -206,12 +211,11 @@ def _measure(spec: EmbeddingSpec, case: ExchangeCase, connect: MakeNicNetwork) -
         "local_hit_percent": 100 * spent["local_hits"] / max(spent["reads"], 1),
         **per_iteration,
         "wire_bytes": round(sum(sum(each.wire_bytes) for each in outcomes) / spec.iterations),
-        "forward_ps": round(fmean(forward.time_ps for forward, _ in runs)),
-        "backward_ps": round(fmean(backward.time_ps for _, backward in runs)),
+        "forward_ps": round(fmean(forward.time_ps for forward, _ in measured)),
+        "backward_ps": round(fmean(backward.time_ps for _, backward in measured)),
         "wrong": nics.wrong,
-        "retransmissions": sum(each.retransmissions for each in outcomes),
-        "drops": sum(each.drops for each in outcomes),
-        "packet_hops": sum(each.packet_hops for each in outcomes),
+        **packets_of(outcomes),
+        "longest_ps": max(each.time_ps for both in passes for each in both),
     }
 
 

@@ -14,7 +14,7 @@ from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.columns import Column, as_us
 from ringleaf.experiments.workloads.nic.spec import PipelineSpec
-from ringleaf.experiments.workloads.nic.workload import NicWorkload, Row, count_hosts
+from ringleaf.experiments.workloads.nic.workload import NicWorkload, Row, count_hosts, packets_of
 from ringleaf.hosts.nic.pipeline.layers import (
     LARGEST,
     MOST_MESSAGES,
@@ -152,6 +152,12 @@ class PipelineWorkload(NicWorkload[PipelineSpec]):
             row = work.measure(connect, case, work.formula(graph, case))
             yield {"system": system, "products": rate, **row}
 
+    def name_of(self, row: Row) -> str:
+        """Return what lines call a row: `host products=4e+12 latency=5us tile=16`."""
+        latency = format_time(int(row["latency_ps"])).replace(" ", "")
+        products, tile = f"{row['products']:.3g}", row["tile"]
+        return f"{row['system']} products={products} latency={latency} tile={tile}"
+
     def draw(self, rows: Sequence[Row], clock: str) -> dict[str, Callable[[], Figure]]:
         """Return functions that draw its figures, by name."""
         from ringleaf.experiments.workloads.nic import pipeline_figures as figures
@@ -233,11 +239,12 @@ class Work:
 
         network = connect(partial(self._make_system, case))
         elements = max(self._samples.size, self._results.size)
-        wrong = 0
+        wrong, longest_ps = 0, 0
         for _ in range(2 if network.is_virtual else 1):
             outcome, arrays = network.run(elements, self._fill, np.dtype(np.int8))
             results = arrays[-1][: self._results.size].reshape(self._results.shape)
             wrong += int((results != self._results).sum())
+            longest_ps = max(longest_ps, outcome.time_ps)
         end_ps = outcome.finish_ps[-1]
         return {
             "latency_ps": case.latency_ps,
@@ -251,9 +258,8 @@ class Work:
             "rate": len(self._samples) * PS_PER_S / max(end_ps, 1),
             "wrong": wrong,
             "wire_bytes": sum(outcome.wire_bytes),
-            "retransmissions": outcome.retransmissions,
-            "drops": outcome.drops,
-            "packet_hops": outcome.packet_hops,
+            **packets_of([outcome]),
+            "longest_ps": longest_ps,
         }
 
     def _fill(self, arrays: list[Array]) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.experiments.records.columns import Column
+from ringleaf.experiments.records.late_faults import tell_late
+from ringleaf.experiments.records.pauses import tell_damage
 from ringleaf.experiments.records.results import Results, common
 from ringleaf.experiments.records.table import rate_line, wrong_line
-from ringleaf.experiments.workloads.nic.workload import Row, workload_of
+from ringleaf.experiments.workloads.nic.workload import LONGEST, Row, workload_of
 from ringleaf.hosts.nic.registry import OFFLOADS
 
 if TYPE_CHECKING:
@@ -64,6 +66,12 @@ class NicResults(Results):
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table."""
         yield wrong_line(self.wrong)
+        name_of = workload_of(self.offload).name_of
+        named = {name_of(row): row for row in self.rows}
+        ends_ps = {name: int(row[LONGEST]) for name, row in named.items() if LONGEST in row}
+        yield from tell_late(self.config, ends_ps)
+        for name, row in named.items():
+            yield from tell_damage(name, int(row.get("corrupted", 0)))
         yield rate_line(sum(int(row["packet_hops"]) for row in self.rows), self.wall_s)
 
     def figures(self) -> dict[str, Callable[[], Figure]]:

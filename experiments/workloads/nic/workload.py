@@ -16,12 +16,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ringleaf.experiments.workloads.nic.network import MakeNicNetwork
+    from ringleaf.networks.outcome import RunResult
 
 SomeSpec = TypeVar("SomeSpec", bound=NicSpec)
 
 Row = Mapping[str, Any]
 """A row of results: one system, with values by name. All have `wrong`, the number of elements that
-differ from the reference, and `packet_hops`."""
+differ from the reference, and those of `packets_of`."""
+
+
+LONGEST = "longest_ps"
+"""The value of a row that is the time of its longest pass, also of those that nobody measures."""
+
+
+def packets_of(outcomes: Sequence[RunResult]) -> dict[str, int]:
+    """Return what a row says of packets, of all passes that are measured."""
+    names = ("retransmissions", "drops", "lost", "corrupted", "packet_hops")
+    return {name: sum(getattr(each, name) for each in outcomes) for name in names}
 
 
 def count_hosts(graph: nx.Graph[str]) -> int:
@@ -63,6 +74,10 @@ class NicWorkload(ABC, Generic[SomeSpec]):
     @abstractmethod
     def run(self, spec: SomeSpec, graph: nx.Graph[str], connect: MakeNicNetwork) -> Iterator[Row]:
         """Yield a row for each system that is compared."""
+
+    @abstractmethod
+    def name_of(self, row: Row) -> str:
+        """Return what lines call a row."""
 
     @abstractmethod
     def draw(self, rows: Sequence[Row], clock: str) -> dict[str, Callable[[], Figure]]:
