@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from ringleaf.core.inputs import decode
 from ringleaf.core.units import PS_PER_US, format_count
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.records.config import done_places, read_json
-from ringleaf.experiments.records.folder import CONFIG, PLAN, ROWS, SWEPT_ROWS
+from ringleaf.experiments.records.folder import CONFIG, PLAN, ROWS, SUMMARY, SWEPT_ROWS
 from ringleaf.experiments.runs.kind import Measure
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.runs.request import kind_named
@@ -31,6 +32,8 @@ from ringleaf.experiments.spec.renamed import RENAMED
 from ringleaf.topologies.registry import full_name
 
 FILES = (SWEPT_ROWS, ROWS)
+TIME = "time"
+"""The column that says which of a row's times is compared, where there are several."""
 
 Key = tuple[str, ...]
 
@@ -55,6 +58,15 @@ class MeasuredRows:
     times_ps: dict[Key, int]
     wrong: dict[Key, int]
     readers: Mapping[str, ValueReader] = field(default_factory=dict)  # of columns that are options
+    whole: Key | None = None  # of the time that is a whole run's, if it is known
+
+    def take(self, key: Key, time: object, wrong: object) -> None:
+        """Keep a time, and the number of wrong values.
+
+        Raises:
+            TypeError, ValueError: If one is no number.
+        """
+        self.times_ps[key], self.wrong[key] = int(str(time)), int(str(wrong or 0))
 
     def meaning(self, key: Key) -> tuple[str, ...]:
         """Return what a row's key means, however its options are written: 0.3% is 0.003."""
@@ -125,17 +137,32 @@ def read(folder: Path) -> MeasuredRows:
     if path.name == FILES[0]:
         names = (*_options_before(columns, measure), *names)
         readers = _readers(measure)
-    measured = MeasuredRows(names, {}, {}, readers)
-    for row in rows:
+    measured = MeasuredRows((*names, *([TIME] if measure.more else [])), {}, {}, readers)
+    for row, time in product(rows, measure.times):
         key = tuple(row[name] for name in names)
+        key += (_plain(time),) if measure.more else ()
         if key in measured.times_ps:
             raise ConfigError(f"compare: {path} has two rows of {', '.join(key)}; run it again")
         try:
-            measured.times_ps[key] = int(row[measure.time])
-            measured.wrong[key] = int(row.get("wrong") or 0)
-        except (TypeError, ValueError) as error:
+            measured.take(key, row[time], row.get("wrong"))
+        except ValueError as error:
             raise ConfigError(f"compare: {path}: {error}; run it again") from error
-    return measured
+    return _with_whole(measured, measure, folder) if path.name == ROWS else measured
+
+
+def _with_whole(measured: MeasuredRows, measure: Measure, folder: Path) -> MeasuredRows:
+    """Return rows with that of the whole run, if its summary tells its time."""
+    summary = _json(folder / SUMMARY)
+    if not measure.whole or not isinstance(summary.get(measure.whole), int):
+        return measured
+    key = (_plain(measure.whole), *("" for _ in measured.names[1:]))
+    with suppress(ValueError):  # a summary that somebody has edited
+        measured.take(key, summary[measure.whole], summary.get("wrong"))
+    return replace(measured, whole=key)
+
+
+def _plain(column: str) -> str:
+    return column.removesuffix("_ps")
 
 
 def _rows_in(path: Path) -> list[dict[str, str]]:
@@ -162,14 +189,14 @@ def _measure_of(columns: Sequence[str]) -> Measure | None:
         each
         for kind in WORKLOADS.values()
         for each in kind.measures
-        if {*each.keys, each.time} <= set(columns)
+        if {*each.keys, *each.times} <= set(columns)
     ]
     return max(known, key=lambda each: len(each.keys), default=None)
 
 
 def _options_before(columns: Sequence[str], measure: Measure) -> list[str]:
     """Return the options of a sweep, which are before all columns of its runs' own results."""
-    results = {*measure.keys, measure.time, "clock"} - {"algo"}
+    results = {*measure.keys, *measure.times, "clock"} - {"algo"}
     first = next(i for i, name in enumerate(columns) if name in results)
     return [name for name in columns[:first] if name not in measure.keys]
 
@@ -273,7 +300,10 @@ def compare(before: MeasuredRows, after: MeasuredRows, threshold: float) -> list
             f"{', '.join(before.names)} and {', '.join(after.names)}; compare runs of one spec"
         )
     after = after.by_keys_of(before)
-    keys = list(dict.fromkeys([*before.times_ps, *after.times_ps]))
+    keys = dict.fromkeys([*before.times_ps, *after.times_ps])
+    if before.whole != after.whole:  # one has no summary, as baselines often don't
+        lone = {before.whole, after.whole}
+        keys = dict.fromkeys(key for key in keys if key not in lone or after.wrong.get(key))
     return [_difference(key, before, after, threshold) for key in keys]
 
 

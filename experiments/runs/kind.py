@@ -36,10 +36,19 @@ class Measure:
     Attributes:
         keys: The columns that tell rows apart, besides the options of a sweep.
         time: The column of the time that is compared, in picoseconds.
+        more: Columns of further times: each is compared as if it were a row's of its own.
+        whole: The time of a whole run in its summary, compared likewise; "": rows are all.
     """
 
     keys: tuple[str, ...]
     time: str
+    more: tuple[str, ...] = ()
+    whole: str = ""
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """All columns of times that are compared."""
+        return (self.time, *self.more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,55 @@ def test_rows_of_each_kind_are_told_apart_by_their_own_columns(tmp_path: Path) -
     assert found.times_ps == {("dctcp", "incast"): 9, ("swift", "incast"): 9}
 
 
+CALL = {"label": "p2p", "call": "message", "algo": "direct", "ranks": 2, "size_bytes": 64}
+
+
+def replay(folder: Path, iteration_ps: int | None, wrong: int | None = 0) -> MeasuredRows:
+    """Write a replay of one call, and its summary unless there is no iteration; read it."""
+    write(folder, [CALL | {"count": 1, "time_ps": 7}])
+    if iteration_ps is not None:
+        summary = {"schema_version": 2, "iteration_ps": iteration_ps, "wrong": wrong}
+        (folder / "summary.json").write_text(json.dumps(summary))
+    return read(folder)
+
+
+@pytest.mark.parametrize(
+    ("before_ps", "after_ps", "wrong", "expected"),
+    [
+        (1000, 1000, None, [Change.EQUAL, Change.EQUAL]),  # None: without data
+        (1000, 2000, 0, [Change.EQUAL, Change.SLOWER]),
+        (1000, 1000, 3, [Change.EQUAL, Change.WRONG]),
+        (None, 1000, 0, [Change.EQUAL]),  # a baseline of rows alone
+        (1000, None, 0, [Change.EQUAL]),
+        (None, 1000, 3, [Change.EQUAL, Change.WRONG]),
+    ],
+)
+def test_iterations_of_replays_are_compared_and_not_their_calls_alone(
+    tmp_path: Path,
+    before_ps: int | None,
+    after_ps: int | None,
+    wrong: int | None,
+    expected: list[Change],
+) -> None:
+    """Computations that take longer leave calls as they are, and have no rows."""
+    before = replay(tmp_path / "before", before_ps)
+    found = compare(before, replay(tmp_path / "after", after_ps, wrong), 0.001)
+    assert [each.change for each in found] == expected
+    if len(found) == 2:
+        assert found[1].key == ("iteration", "", "", "", "")
+
+
+def test_both_passes_of_an_exchange_are_compared(tmp_path: Path) -> None:
+    row = {"system": "nic", "policy": "lru", "pool": "no", "cache": 64, "forward_ps": 9}
+    before, after = (
+        read(write(tmp_path / str(backward_ps), [row | {"backward_ps": backward_ps, "wrong": 0}]))
+        for backward_ps in (5, 8)
+    )
+    assert before.names == ("system", "policy", "pool", "cache", "time")
+    found = {each.key[-1]: each.change for each in compare(before, after, 0.001)}
+    assert found == {"forward": Change.EQUAL, "backward": Change.SLOWER}
+
+
 def test_the_table_has_what_differs(tmp_path: Path) -> None:
     before = read(write(tmp_path / "a", ROWS))
     after = read(write(tmp_path / "b", [ROWS[0] | {"time_ps": 1_500_000}, *ROWS[1:]]))

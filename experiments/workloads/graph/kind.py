@@ -31,7 +31,7 @@ class GraphKind(WorkloadKind["WorkloadSpec"]):
     key = WORKLOAD
     lists = ("algo", "detours")
     measures = (
-        Measure(("label", "call", "algo", "ranks", "size_bytes"), "time_ps"),
+        Measure(("label", "call", "algo", "ranks", "size_bytes"), "time_ps", whole="iteration_ps"),
         Measure((), "iteration_ps"),
     )
 

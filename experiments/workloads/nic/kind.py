@@ -28,7 +28,7 @@ class NicKind(WorkloadKind["NicSpec"]):
     key = OFFLOAD
     clashing = ("rate",)  # of samples
     measures = (
-        Measure(("system", "policy", "pool", "cache"), "forward_ps"),
+        Measure(("system", "policy", "pool", "cache"), "forward_ps", more=("backward_ps",)),
         Measure(("system", "products", "latency_ps", "tile"), "time_ps"),
     )
 
