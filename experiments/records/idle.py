@@ -38,6 +38,7 @@ CLOS = ("fattree", "leafspine")
 OF_LINKS = {"rate": "rate_bps", "delay": "delay_ps"}
 OF_SPARSE = ("cluster", "overlap")
 OF_DRAWN = ("flows", "interval")
+SIZES = "flow_sizes"
 
 
 def idle(spec: NetworkSpec, algos: Sequence[str] = ()) -> Iterator[str]:
@@ -54,7 +55,7 @@ def idle(spec: NetworkSpec, algos: Sequence[str] = ()) -> Iterator[str]:
         f"{', '.join(names[field] for field in fields)} ({why})"
         for fields, why in _idle(spec, algos or _algorithms(spec))
     ]
-    phrases += _weights(spec)
+    phrases += [*_weights(spec), *_further_sizes(spec)]
     if phrases:
         yield f"without effect here: {'; '.join(phrases)}"
     yield from _unmarked(spec)
@@ -93,6 +94,7 @@ def _idle(spec: NetworkSpec, algos: Sequence[str]) -> Iterator[tuple[list[str], 
         *_by_ways(spec),
         (_of_links(spec), "all links have their own"),
         (() if _is_random(spec) else OF_DRAWN, "flows are not random"),
+        (_replaced_sizes(spec), f"{getattr(spec, 'pattern', '')} has sizes of its own"),
         (() if spec.is_live else ("stall_ps",), f"net={spec.net}"),
         (() if _simulates_packets(spec) else ("threads",), f"net={spec.net}"),
     ):
@@ -121,6 +123,23 @@ def _weights(spec: NetworkSpec) -> Iterator[str]:
         names: tuple[str, ...] = getattr(spec, "schedulers", ())
         if not any(isinstance(SCHEDULERS[name], Weighs) for name in names):
             yield f"weight of jobs ({names[0]} has no weights)"
+
+
+def _replaced_sizes(spec: NetworkSpec) -> tuple[str, ...]:
+    """Return the sizes of flows, if the pattern's own ones are drawn in place of a list."""
+    if not getattr(spec, "pattern", "") or isinstance(getattr(spec, SIZES), str):
+        return ()
+    from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS  # only flows need it
+
+    return (SIZES,) if getattr(spec, "pattern", "") in DISTRIBUTIONS else ()
+
+
+def _further_sizes(spec: NetworkSpec) -> Iterator[str]:
+    """Yield a phrase on sizes of flows of which a ring takes the first one."""
+    if getattr(spec, "pattern", "") == "ring" and SIZES in spec.model_fields_set:
+        first, *others = getattr(spec, SIZES)
+        if set(others) - {first} and not isinstance(getattr(spec, SIZES), str):
+            yield f"{SIZES} but the first (all messages of a ring have one size)"
 
 
 def _by_faults(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:

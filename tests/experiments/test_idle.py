@@ -121,6 +121,18 @@ def said(**typed: Any) -> str:
             f"lanes, ina_cc, trees ({NO_ADDERS})",
         ),
         ({"workload": "websearch", "flows": "9"}, ""),
+        (
+            {"workload": "websearch", "flow_sizes": "1K"},
+            "flow_sizes (websearch has sizes of its own)",
+        ),
+        ({"workload": "websearch", "flow_sizes": "hadoop"}, ""),
+        ({"workload": "random", "flow_sizes": "1K,2K"}, ""),
+        (
+            {"workload": "ring", "flow_sizes": "1K,2K"},
+            "flow_sizes but the first (all messages of a ring have one size)",
+        ),
+        ({"workload": "ring", "flow_sizes": "1K,1024"}, ""),
+        ({"workload": "ring", "flow_sizes": "hadoop"}, ""),
     ],
 )
 def test_what_has_no_effect_is_told_with_its_reason(options: dict[str, Any], expected: str) -> None:
