@@ -22,6 +22,8 @@ import networkx as nx
 import typer
 
 from bench.options import Topologies
+from ringleaf.core.units import format_count
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.topologies.gradients.places import empty_program
@@ -79,9 +81,24 @@ def share(graph: nx.Graph[str], demand: Demand) -> float:
     return float(program.solve("capacity", "highs-ipm")[part])
 
 
+def served(graph: nx.Graph[str], demand: Demand) -> float:
+    """Return the share of their links' rate that all servers send at: all of it at most.
+
+    Servers of one switch meet no link between switches.
+    """
+    return min(1.0, share(graph, demand)) if demand else 1.0
+
+
 def permutation(graph: nx.Graph[str], rng: Random) -> Demand:
-    """Draw which server each server sends to, never itself, and return what switches have."""
+    """Draw which server each server sends to, never itself, and return what switches have.
+
+    Raises:
+        ConfigError: If there is one server only.
+    """
     servers = hosts(graph)
+    if len(servers) < 2:
+        name = graph.graph["name"]
+        raise ConfigError(f"topo: servers need another one, got {name!r}; take a larger topology")
     targets = rng.sample(servers, len(servers))
     while any(a == b for a, b in zip(servers, targets, strict=True)):
         targets = rng.sample(servers, len(servers))
@@ -102,11 +119,12 @@ def capacity_command(
     debug: Debug = False,
 ) -> None:
     """Print the share of their rate at which all servers send, of each topology."""
-    say(f"# share of their links' rate that all servers send at, of {draws} random permutations")
+    drawn = format_count(draws, "random permutation")
+    say(f"# share of their links' rate that all servers send at, of {drawn}")
     say(_HEADER)
     for name in topo or TOPOLOGIES:
         graph, rng = build(name), Random(seed)
-        shares = [share(graph, permutation(graph, rng)) for _ in range(draws)]
+        shares = [served(graph, permutation(graph, rng)) for _ in range(draws)]
         count = len(switches(graph))
         ports = max(graph.degree(switch) for switch in switches(graph))
         figures = f"{min(shares):8.2f}{mean(shares):8.2f}{len(hosts(graph)):9}{count:10}{ports:7}"

@@ -19,7 +19,7 @@ import typer
 from bench.options import Algorithms, Topologies
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.core.units import PS_PER_US
+from ringleaf.core.units import PS_PER_US, format_count
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
@@ -106,7 +106,7 @@ def clashes_command(
         choose("clashes", "algorithm", each, [name for found in known.values() for name in found])
     for each in topo or ("fattree",):
         say(f"# {each}, {size}; hashed: times as long as dealt, ranks in the order given;")
-        say(f"#   median and most: of {orders} random orders")
+        say(f"#   median and most: of {format_count(orders, 'random order')}")
         say(_HEADER)
         for found in known.values():
             wanted = [name for name in found if not algo or name in algo]

@@ -20,7 +20,7 @@ from bench.options import FigureFile, several
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.core.marking import Marking, parse_marking
 from ringleaf.core.tensors import INT32
-from ringleaf.core.units import PS_PER_S, PS_PER_US, parse_rate, parse_size
+from ringleaf.core.units import PS_PER_S, PS_PER_US, format_count, parse_rate, parse_size
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.figures.style import subplots
@@ -138,7 +138,7 @@ def incast_command(
     """Run the study under each controller."""
     size_bytes = parse_size(size, "size")
     sys.stdout.write(
-        f"# incast of {senders} senders of {size}, 100 Gbit/s, simulated time\n"
+        f"# incast of {format_count(senders, 'sender')} of {size}, 100 Gbit/s, simulated time\n"
         f"# {'cc':>16} {'time':>9} {'goodput':>8} {'Jain':>6} {'queue':>8} {'peak':>8}"
         f" {'drops':>6} {'retx':>6}\n"
         f"# {'':>16} {'(us)':>9} {'':>8} {'':>6} {'(KiB)':>8} {'(KiB)':>8}\n"

@@ -4,9 +4,10 @@ from random import Random
 
 import pytest
 
+from ringleaf.errors import ConfigError
 from ringleaf.topologies.graph import attachment, hosts
 from ringleaf.topologies.registry import build
-from studies.capacity import permutation, share
+from studies.capacity import permutation, served, share
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,26 @@ from studies.capacity import permutation, share
 )
 def test_a_share(topo: str, demand: dict[tuple[str, str], float], part: float) -> None:
     assert share(build(topo), demand) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("demand", "part"),
+    [
+        ({("s0", "s1"): 2.0}, 1.0),  # three ways, and two servers that fill their own links
+        ({("s0", "s1"): 6.0}, 0.5),
+        ({}, 1.0),  # each sends to one of its own switch
+    ],
+)
+def test_servers_send_at_their_own_rate_at_most(
+    demand: dict[tuple[str, str], float], part: float
+) -> None:
+    graph = build("leafspine,leaves=2,spines=3,hosts=2")
+    assert served(graph, demand) == pytest.approx(part)
+
+
+def test_a_server_alone_has_nobody_to_send_to() -> None:
+    with pytest.raises(ConfigError, match="servers need another one, got 'leafspine"):
+        permutation(build("leafspine,leaves=1,spines=1,hosts=1"), Random(1))
 
 
 def test_a_fat_tree_carries_what_its_servers_send_and_half_of_one_that_is_oversubscribed() -> None:
