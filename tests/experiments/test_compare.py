@@ -199,10 +199,10 @@ def test_iterations_of_replays_are_compared_and_not_their_calls_alone(
 ) -> None:
     """Computations that take longer leave calls as they are, and have no rows."""
     before = replay(tmp_path / "before", before_ps)
-    found = compare(before, replay(tmp_path / "after", after_ps, wrong), 0.001)
-    assert [each.change for each in found] == expected
-    if len(found) == 2:
-        assert found[1].key == ("iteration", "", "", "", "")
+    differences = compare(before, replay(tmp_path / "after", after_ps, wrong), 0.001)
+    assert [each.change for each in differences] == expected
+    if len(differences) == 2:
+        assert differences[1].key == ("iteration", "", "", "", "")
 
 
 def test_both_passes_of_an_exchange_are_compared(tmp_path: Path) -> None:
@@ -212,8 +212,8 @@ def test_both_passes_of_an_exchange_are_compared(tmp_path: Path) -> None:
         for backward_ps in (5, 8)
     )
     assert before.names == ("system", "policy", "pool", "cache", "time")
-    found = {each.key[-1]: each.change for each in compare(before, after, 0.001)}
-    assert found == {"forward": Change.EQUAL, "backward": Change.SLOWER}
+    kinds = {each.key[-1]: each.change for each in compare(before, after, 0.001)}
+    assert kinds == {"forward": Change.EQUAL, "backward": Change.SLOWER}
 
 
 def test_the_table_has_what_differs(tmp_path: Path) -> None:
