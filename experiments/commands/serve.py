@@ -52,6 +52,8 @@ def serve(
     """
     if count < 1:
         raise ConfigError(f"count must be at least 1, got {count}")
+    if not 0 <= ports <= 510:  # 0 with --cpu-port alone, as a program says
+        raise ConfigError(f"ports must be in [1, 510], got {ports}")
     if p4info is not None and path is None:
         raise ConfigError(
             f"switch: --p4info goes with a program, got {str(p4info)!r} alone; name the "

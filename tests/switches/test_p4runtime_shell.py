@@ -100,6 +100,8 @@ def test_without_a_switch_there_is_advice(switch: str, message: str) -> None:
         (["--count", "0"], "count must be at least 1, got 0"),
         (["--device-id", "0"], "device id must be in"),
         (["--cpu-port", "600"], "CPU port must be in [0, 510], got 600"),
+        (["--ports", "-1"], "ports must be in [1, 510], got -1"),
+        (["--ports", "511"], "ports must be in [1, 510], got 511"),
         (["p4/build/forward.json", "--ports", "0"], "ports must be in [1, 510], got 0"),
     ],
 )

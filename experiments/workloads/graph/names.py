@@ -50,7 +50,7 @@ def kind_of_workload(name: str) -> str | None:
 
 
 def _traces_of(name: str) -> list[str]:
-    """Return the patterns of Chakra's traces that a name means: their beginning, or their folder.
+    """Return the traces that a name means: the beginning of Chakra's patterns, or a folder.
 
     As ASTRA-sim has it, NAME means NAME.0.et and so on, if there are such.
     """
@@ -61,15 +61,25 @@ def _traces_of(name: str) -> list[str]:
     if f"{own}.*.et" in begun:
         return [f"{name}.*.et"]
     return [str(Path(folder, each)) for each in begun] or [
-        str(Path(name, each)) for each in _traces_in(name)
+        str(Path(name, each)) for each in (*_traces_in(name), *_goals_in(name))
     ]
 
 
 def _traces_in(folder: str) -> list[str]:
     """Return the patterns of the traces of Chakra that a folder holds."""
+    return sorted({*map(pattern_of, _listed(folder))} - {""})
+
+
+def _goals_in(folder: str) -> list[str]:
+    """Return the GOAL files that a folder holds, as `workload export` writes them."""
+    return sorted(each for each in _listed(folder) if without_packing(each).endswith(".goal"))
+
+
+def _listed(folder: str) -> list[str]:
+    """Return the names in a folder; none, if it can't be read."""
     if not os.path.isdir(folder) or not os.access(folder, os.R_OK):
         return []
-    return sorted({*map(pattern_of, os.listdir(folder))} - {""})
+    return os.listdir(folder)
 
 
 def _files_of(name: str, where: str) -> str:

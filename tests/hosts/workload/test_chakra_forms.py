@@ -231,18 +231,20 @@ def test_a_trace_is_called_as_its_files_or_their_folder(tmp_path: Path) -> None:
 def test_a_folder_is_the_one_trace_that_it_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("one", "two", "none/inner", "gpt13b"):
+    for name in ("one", "two", "none/inner", "gpt13b", "goal", "goals"):
         (tmp_path / name).mkdir(parents=True)
     write_et(tmp_path / "one", ["t.0.et", "t.1.et"])
     write_et(tmp_path / "two", ["t.0.et", "u.0.et"])
     write_et(tmp_path / "gpt13b", ["t.0.et"])
+    for name in ("goal/t.goal", "goal/notes.txt", "goals/t.goal", "goals/u.goal.gz"):
+        (tmp_path / name).touch()
 
     for typed in (f"{tmp_path}/one", f"{tmp_path}/one/"):
         assert named(typed) == {"workload": "trace", "files": f"{tmp_path}/one/t.*.et"}
-    with pytest.raises(
-        ConfigError, match=r"one trace, got the folder .* with .*t\.\*\.et, .*u\.\*"
-    ):
-        named(f"{tmp_path}/two")
+    assert named(f"{tmp_path}/goal") == {"workload": "trace", "files": f"{tmp_path}/goal/t.goal"}
+    for name, both in (("two", r"t\.\*\.et, .*u\.\*"), ("goals", r"t\.goal, .*u\.goal\.gz")):
+        with pytest.raises(ConfigError, match=rf"one trace, got the folder .* with .*{both}"):
+            named(f"{tmp_path}/{name}")
     with pytest.raises(ConfigError, match=r"can't be the workload, got the folder '.*none'"):
         named(f"{tmp_path}/none")
     monkeypatch.chdir(tmp_path)
