@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 
 from ringleaf.core.headers import UDP_DST_AT
 from ringleaf.ina.atp.limits import BITS
@@ -26,9 +25,10 @@ from ringleaf.ina.atp.wire import (
     UDP_PORTS,
     VALUES_AT,
 )
-from ringleaf.ina.occupancy import JOB_SHIFT, words
+from ringleaf.ina.occupancy import Usage, usage_by_owner
 from ringleaf.ina.reading import EntryFact, rows_of
 from ringleaf.switches.control.plane import ControlPlane
+from ringleaf.switches.switch import Switch
 from ringleaf.topologies.graph import hosts
 
 SEQUENCE_BITS = 32  # of a holder; the job is above
@@ -78,9 +78,9 @@ def read_entry(
     return [EntryFact("job", str(job)), *facts] if job != 1 else facts
 
 
-def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:
-    """Return the jobs of the aggregators that are not free."""
-    return (words(switch, "holders")[words(switch, "arrived") != 0] >> JOB_SHIFT).astype(np.int64)
+def usage(switches: Sequence[Switch], jobs: int) -> Usage:
+    """Return what counts the aggregators that are not free."""
+    return usage_by_owner(switches, jobs, owners="holders", used="arrived")
 
 
 def _complete(switch: ControlPlane, job: int) -> int:

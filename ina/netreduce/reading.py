@@ -32,10 +32,10 @@ from ringleaf.hosts.rc.wire import (
 from ringleaf.ina.netreduce.wire import FIRST_UDP_PORT, LANES, UDP_PORTS
 from ringleaf.ina.reading import EntryFact
 from ringleaf.ina.switchml import reading as switchml
-from ringleaf.ina.switchml.reading import occupied, read_counter
+from ringleaf.ina.switchml.reading import read_counter, usage
 from ringleaf.switches.control.plane import ControlPlane
 
-__all__ = ["occupied", "read_counter", "read_entry", "read_packet", "read_values"]
+__all__ = ["read_counter", "read_entry", "read_packet", "read_values", "usage"]
 
 POSITION_SHIFT = 8
 """A block is a position in its upper bits, as `p4/netreduce.p4` has it."""

@@ -10,11 +10,11 @@ import numpy as np
 from ringleaf.ina.omnireduce_switch.wire import FIRST_UDP_PORT, NEXT_AT, NONE, VALUES_AT
 from ringleaf.ina.reading import EntryFact
 from ringleaf.ina.switchml import reading as switchml
-from ringleaf.ina.switchml.reading import describe, occupied, read_counter
+from ringleaf.ina.switchml.reading import describe, read_counter, usage
 from ringleaf.ina.switchml.wire import MESSAGE_AT, SIZE_NONE
 from ringleaf.switches.control.plane import ControlPlane
 
-__all__ = ["occupied", "read_counter", "read_entry", "read_packet", "read_values"]
+__all__ = ["read_counter", "read_entry", "read_packet", "read_values", "usage"]
 
 
 def read_entry(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 
 from ringleaf.core.headers import UDP_DST_AT
-from ringleaf.ina.occupancy import JOB_SHIFT, words
+from ringleaf.ina.occupancy import Usage, usage_by_owner
 from ringleaf.ina.reading import EntryFact, rows_of
 from ringleaf.ina.switchml.wire import (
     BLOCK_AT,
@@ -24,6 +23,7 @@ from ringleaf.ina.switchml.wire import (
     VERSION_SHIFT,
 )
 from ringleaf.switches.control.plane import ControlPlane
+from ringleaf.switches.switch import Switch
 from ringleaf.topologies.graph import neighbor_at
 
 BLOCK_BITS = 32  # of an owner; the job is above
@@ -68,16 +68,11 @@ def read_entry(
     return [EntryFact("job", str(job)), *facts] if job != 1 else facts
 
 
-def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:
-    """Return the jobs of the slots that have a version with a sum that waits for its result."""
-    used = words(switch, "bitmaps").nonzero()[0]
-    if not used.size:
-        return used
-    waiting = used[words(switch, "published")[used] == 0]
-    slots = waiting // 2
-    is_first = np.ones(len(slots), bool)  # of a slot's two versions
-    is_first[1:] = slots[1:] != slots[:-1]
-    return (words(switch, "owners")[waiting[is_first]] >> JOB_SHIFT).astype(np.int64)
+def usage(switches: Sequence[Switch], jobs: int) -> Usage:
+    """Return what counts the slots with a version with a sum that waits for its result."""
+    return usage_by_owner(
+        *(switches, jobs), owners="owners", used="bitmaps", done="published", versions=2
+    )
 
 
 def read_packet(data: bytes) -> str:

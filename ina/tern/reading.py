@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ringleaf.ina.switchml.reading import describe, occupied, read_counter, read_entry
+from ringleaf.ina.switchml.reading import describe, read_counter, read_entry, usage
 from ringleaf.ina.tern.wire import FIRST_UDP_PORT
 
-__all__ = ["occupied", "read_counter", "read_entry", "read_packet", "read_values"]
+__all__ = ["read_counter", "read_entry", "read_packet", "read_values", "usage"]
 
 
 def read_packet(data: bytes) -> str:

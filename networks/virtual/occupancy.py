@@ -40,12 +40,13 @@ class Occupancy:
     ) -> None:
         self._most = most
         self._switches = switches
-        self._systems: list[Occupies] = []
+        systems: list[Occupies] = []
         for group in groups:
             system = _occupying(group)
-            if system is not None and system not in self._systems:
-                self._systems.append(system)
+            if system is not None and system not in systems:
+                systems.append(system)
         self._numbers = max(group.number for group in groups) + 1
+        self._usages = [system.usage(list(switches.values()), self._numbers) for system in systems]
         self._samples = np.zeros((most, len(switches), self._numbers), np.int64)
         self._count = 0
         self._start_ps = start_ps
@@ -72,9 +73,8 @@ class Occupancy:
     def _read(self) -> npt.NDArray[np.int64]:
         """Return the entries in use now, by switch and group number."""
         entries = np.zeros((len(self._switches), self._numbers), np.int64)
-        for row, switch in zip(entries, self._switches.values(), strict=True):
-            for system in self._systems:
-                row += np.bincount(system.occupied(switch), minlength=self._numbers)
+        for count in self._usages:
+            entries += count()
         return entries
 
     def series(self) -> dict[str, npt.NDArray[np.int64]]:

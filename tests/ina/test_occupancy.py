@@ -28,7 +28,7 @@ def cell(job: int, block: int) -> int:
                 "holders": {3: cell(2, 7), 5: cell(1, 9), 8: cell(1, 4)},
                 "arrived": {3: 1, 8: 6},  # that of 5 is free again
             },
-            [2, 1],
+            [0, 1, 1, 0],
         ),
         *(
             (
@@ -38,7 +38,7 @@ def cell(job: int, block: int) -> int:
                     "bitmaps": {4: 1, 5: 3, 8: 7, 11: 1},
                     "published": {8: 1},  # the result is there
                 },
-                [1, 3],  # both versions of slot 2 are its
+                [0, 1, 0, 1],  # both versions of slot 2 are its
             )
             for name in SLOTTED
         ),
@@ -55,4 +55,4 @@ def test_entries_are_in_use_until_their_result_is_there(
         for index, value in cells.get(register.rpartition(".")[2], {}).items():
             switch.write_register(register, index, value)
 
-    assert reader.occupied(switch).tolist() == jobs
+    assert reader.usage([switch], 4)().tolist() == [jobs]

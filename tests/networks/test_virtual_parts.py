@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +24,7 @@ from ringleaf.core.packets import write_packet
 from ringleaf.core.tensors import INT32
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.errors import BackendError
+from ringleaf.ina.occupancy import Usage
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.endpoints import connections
 from ringleaf.networks.endpoints.operation import CollectiveOperation
@@ -474,8 +474,10 @@ def test_windows_lie_on_a_grid_from_0() -> None:
 class Reader:
     """Reads the jobs of the entries in use of a switch, which here are all that it is."""
 
-    def occupied(self, switch: Any) -> npt.NDArray[np.int64]:
-        return np.array(switch, np.int64)
+    def usage(self, switches: Any, jobs: int) -> Usage:
+        return lambda: np.array(
+            [np.bincount(np.array(each, np.int64), minlength=jobs) for each in switches]
+        )
 
 
 def watched(
