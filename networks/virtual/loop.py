@@ -65,7 +65,7 @@ NEEDS_ROOM = 4  # the packet pool or the heap must grow
 CAPTURED = 5  # the capture buffer must be emptied
 
 
-MOST_BYTES_AHEAD = 320  # of a head, that are fetched before its event: 64 lanes and all headers
+MOST_BYTES_AHEAD = 1088  # of a head, that are fetched before its event: 256 lanes and headers
 
 
 @inline
