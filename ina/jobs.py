@@ -14,6 +14,7 @@ from ringleaf.errors import ConfigError, ProtocolError
 from ringleaf.hosts.agent import AGENT_WORDS, HostAgent
 from ringleaf.ina.holdings import Mover
 from ringleaf.ina.rebuilding import Rebuilder
+from ringleaf.ina.systems import AWAITED
 from ringleaf.ina.tensors import (
     FLOAT32,
     INT32,
@@ -40,6 +41,7 @@ class WorkersJob:
         check: Called with each rank's values; raises a ConfigError if they can't be added up.
         mover: Changes its part of the switches' memory; None: it keeps it.
         rebuilder: Builds its tree again while it runs; None: the tree stays.
+        awaited: What a rank waits for that is not done, for people.
     """
 
     system: str
@@ -51,6 +53,7 @@ class WorkersJob:
     check: Callable[[Array], None] = lambda values: None
     mover: Mover | None = None
     rebuilder: Rebuilder | None = None
+    awaited: str = AWAITED
     _tables: list[int] = field(default_factory=list)
 
     def start(

@@ -157,6 +157,10 @@ class JobRequest:
         return least_ps, self.quiet_ps + (self.stretch - 1) * least_ps
 
 
+AWAITED = "the switches to aggregate"
+"""What a rank waits for whose sums switches make."""
+
+
 class JobAggregator(Protocol):
     """One job of one system on one network.
 
@@ -179,6 +183,10 @@ class JobAggregator(Protocol):
     @property
     def mover(self) -> Mover | None:
         """Changes its part of the switches' memory; None: it keeps it."""
+
+    @property
+    def awaited(self) -> str:
+        """What a rank waits for that is not done, for people."""
 
     def start(
         self,

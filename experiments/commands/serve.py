@@ -16,6 +16,7 @@ from ringleaf.core.private import is_private_file
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.commands.shell import SOCKET
 from ringleaf.networks.mininet.state import runtime_dir
+from ringleaf.switches.engine.layout import LAST_PORT
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.server.server import P4RuntimeServer, check_address
@@ -52,8 +53,8 @@ def serve(
     """
     if count < 1:
         raise ConfigError(f"count must be at least 1, got {count}")
-    if not 0 <= ports <= 510:  # 0 with --cpu-port alone, as a program says
-        raise ConfigError(f"ports must be in [1, 510], got {ports}")
+    if not 0 <= ports <= LAST_PORT:  # 0 with --cpu-port alone, as a program says
+        raise ConfigError(f"ports must be in [1, {LAST_PORT}], got {ports}")
     if p4info is not None and path is None:
         raise ConfigError(
             f"switch: --p4info goes with a program, got {str(p4info)!r} alone; name the "

@@ -199,12 +199,12 @@ class CollectiveOperation:
         first = int(words[at + x.STREAMS_AT])
         count = int(words[at + x.SENDS] + words[at + x.RECEIVES])
         table = words[first : first + count * x.STREAM_WORDS].reshape(count, x.STREAM_WORDS)
-        awaited = getattr(self._aggregator, "awaited", "the switches to aggregate")
         sends, receives = (_by_peer(table[table[:, x.KIND] == kind]) for kind in (SEND, RECEIVE))
+        aggregator = self._aggregator
         return [
             *(f"{names[peer]} to take {_messages(count)}" for peer, count in sends.items()),
             *(f"{_messages(count)} from {names[peer]}" for peer, count in receives.items()),
-            *([awaited] if words[at + x.SUMS_UNDER_WAY] else []),
+            *([aggregator.awaited] if aggregator and words[at + x.SUMS_UNDER_WAY] else []),
         ]
 
     def _node(self, part: int) -> int:

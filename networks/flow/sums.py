@@ -20,7 +20,7 @@ from ringleaf.core.units import FOREVER_PS
 from ringleaf.core.views import as_floats
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import HostAgent, complete
-from ringleaf.ina.systems import JobRequest, System
+from ringleaf.ina.systems import AWAITED, JobRequest, System
 from ringleaf.networks.flow.counting import count_stream
 from ringleaf.networks.flow.messages import SUMMED, predict, push
 
@@ -105,6 +105,7 @@ class FluidJob:
         self.agents: Sequence[HostAgent] = ()
         self.entities: Mapping[str, Sequence[Any]] = {}
         self.mover = None
+        self.awaited = AWAITED
         self.window_bytes = 4 * stream.slots * stream.values
         self.waiting: deque[TensorSum] = deque()  # those that are not all under way
         self.arriving: deque[TensorSum] = deque()

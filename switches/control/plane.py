@@ -20,7 +20,7 @@ from ringleaf.switches.control.externs import Externs
 from ringleaf.switches.control.installed import InstalledTables
 from ringleaf.switches.control.replicas import ReplicaGroups, name_ports
 from ringleaf.switches.engine.digests import Digests
-from ringleaf.switches.engine.layout import LOOPED, MOST_PASSES, PORT_COUNT, ROUND_PORT
+from ringleaf.switches.engine.layout import LAST_PORT, LOOPED, MOST_PASSES, PORT_COUNT, ROUND_PORT
 from ringleaf.switches.engine.meters import check_rates, configure, rates_of
 from ringleaf.switches.engine.updates import (
     CloneUpdate,
@@ -61,8 +61,8 @@ class ControlPlane:
         first_port: int,
         cpu_port: int | None = None,
     ) -> None:
-        if not 1 <= ports <= 510:
-            raise ConfigError(f"{name}: ports must be in [1, 510], got {ports}")
+        if not 1 <= ports <= LAST_PORT:
+            raise ConfigError(f"{name}: ports must be in [1, {LAST_PORT}], got {ports}")
         assert first_port in (0, 1), "v1model numbers ports from 0; networks' links, from 1"
         self.program = program
         self.name = name

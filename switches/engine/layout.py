@@ -39,6 +39,7 @@ CLASSES = 8  # of service, of a port's queues
 KEPT_RID = -1  # of a clone session's replica: egress_rid is that of the packet's field list
 
 DROP_PORT = 511  # the value that mark_to_drop writes to egress_spec in BMv2
+LAST_PORT = DROP_PORT - 1  # ports have 9 bits in v1model
 
 # A switch's block of `arena.words`.
 PORT_COUNT = 0  # ports are 1 .. PORT_COUNT

@@ -17,7 +17,7 @@ from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.switches.bmv2.commands import CommandWriter
 from ringleaf.switches.bmv2.process import Bmv2
-from ringleaf.switches.engine.layout import RANDOM_AT
+from ringleaf.switches.engine.layout import LAST_PORT, RANDOM_AT
 from ringleaf.switches.engine.updates import INSERT, TableUpdate, Update
 from ringleaf.switches.fuzz.packets import Packet
 from ringleaf.switches.generate.observing import OUTSIDE, ObservedWords, ReachedPoint
@@ -26,8 +26,6 @@ from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.views import joined
 
-# Ports have 9 bits in v1model, and 511 is the drop port.
-LAST_PORT = 510
 LATEST_US = 1 << 42  # so that picoseconds fit 64 bits, packets' waits included
 PATIENCE_S = 5.0
 CELLS = 64  # of a register or counter array that are compared

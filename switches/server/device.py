@@ -11,6 +11,7 @@ from typing import Any
 from ringleaf.core.arena import Store
 from ringleaf.core.packets import OUTBOX_ROWS, make_pool
 from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.engine.layout import LAST_PORT
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.controllers import Controllers
 from ringleaf.switches.server.digests import PS_PER_NS, DigestLists
@@ -62,8 +63,8 @@ class SharedDevice:
     ) -> None:
         if not 1 <= number < 1 << 64:
             raise ConfigError(f"device id must be in [1, 2^64 - 1], got {number}")
-        if cpu_port is not None and not 0 <= cpu_port <= 510:
-            raise ConfigError(f"CPU port must be in [0, 510], got {cpu_port}")
+        if cpu_port is not None and not 0 <= cpu_port <= LAST_PORT:
+            raise ConfigError(f"CPU port must be in [0, {LAST_PORT}], got {cpu_port}")
         self.number = number
         self.name = name or f"device{number}"
         self.lock: AbstractContextManager[object] = lock or threading.RLock()

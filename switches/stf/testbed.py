@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError, choose
+from ringleaf.switches.engine.layout import LAST_PORT
 from ringleaf.switches.engine.updates import DELETE, Count, TableUpdate
 from ringleaf.switches.program import Program
 from ringleaf.switches.stf.commands import CommandLine, whole
@@ -24,8 +25,6 @@ from ringleaf.switches.stf.statements import (
 )
 from ringleaf.switches.switch import Switch
 
-# Ports have 9 bits in v1model, and 511 is the drop port.
-LAST_PORT = 510
 START_PS = 1_000_000 * PS_PER_US
 AFTER_CONTROL_PS = 1_000_000 * PS_PER_US  # p4c's testbed sleeps a second after a command
 BETWEEN_PACKETS_PS = 100 * PS_PER_US

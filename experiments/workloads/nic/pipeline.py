@@ -155,7 +155,7 @@ class PipelineWorkload(NicWorkload[PipelineSpec]):
     def name_of(self, row: Row) -> str:
         """Return what lines call a row: `host products=4e+12 latency=5us tile=16`."""
         latency = format_time(int(row["latency_ps"])).replace(" ", "")
-        products, tile = f"{row['products']:.3g}", row["tile"]
+        products, tile = f"{row['products']:g}", row["tile"]
         return f"{row['system']} products={products} latency={latency} tile={tile}"
 
     def draw(self, rows: Sequence[Row], clock: str) -> dict[str, Callable[[], Figure]]:
