@@ -43,7 +43,7 @@ WORKLOADS: dict[str, dict[str, str]] = {
     "ring": {"algo": "ring", "size": "16MiB", "data": "none"},
     "halvingdoubling": {"algo": "halvingdoubling", "size": "1MiB"},
 }
-_FLOWS = {"size": "100MiB", "net": "flow", "data": "none"}
+_FLOWS = {"size": "100MiB", "net": "flow", "data": "none", "skip": "0%"}
 FLOW_KS = (16, 32, 64)
 """Ports per switch where flows go by classes of ranks: 1,024, 8,192 and 65,536 hosts."""
 

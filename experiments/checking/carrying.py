@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.tensors import Array
 from ringleaf.core.threads import spread
 from ringleaf.core.units import serialize_ps
 from ringleaf.experiments.checking.data import Noise, RankInputs, fill_all
-from ringleaf.experiments.estimates.estimate import EACH_END, pays_to_lease
+from ringleaf.experiments.estimates.estimate import EACH_END, ROUND, pays_to_lease, tolerance_of
 from ringleaf.experiments.setup.network import Network
 from ringleaf.experiments.spec.choices import FLOW
 from ringleaf.ina.registry import find_system
@@ -73,13 +74,15 @@ def carry(
         until_ps: When ranks that are not done give up, by the run's clock; None: never.
     """
     how = ""
-    if spec.skip:
+    tolerance = _tolerance(spec, schedule, inputs)
+    if tolerance:
         is_summed = schedule.groups and not inputs.is_kept
         skip = _carry_less if is_summed else _carry_ends
-        carried = skip(spec, schedule, inputs, make, tell)
+        carried = skip(spec, tolerance, schedule, inputs, make, tell)
+        is_asked = spec.skip is not None
         if isinstance(carried, CarriedCollective):
-            return carried
-        how = f"in full, as {carried}"
+            return carried if is_asked else replace(carried, how=f"{carried.how} ({_ALL})")
+        how = f"in full, as {carried}" if is_asked else ""
     network = make()
     leased = _lease(spec, network, schedule, inputs, tell, until_ps)
     if leased is not None:
@@ -87,6 +90,17 @@ def carry(
     arrays = _arrays(spec, network, schedule, inputs)
     outcome = network.run(schedule, arrays, tell, until_ps=until_ps)
     return CarriedCollective(network, arrays, outcome, how=how)
+
+
+_ALL = "--skip 0% carries all"
+
+
+def _tolerance(spec: CollectiveSpec, schedule: Schedule, inputs: RankInputs) -> float:
+    """Return what the time may be wrong by because of what is skipped, as a share."""
+    if schedule.algorithm not in ROUND:
+        return spec.skip or 0.0
+    size_bytes = inputs.elements * inputs.dtype.itemsize
+    return tolerance_of(spec, ALGORITHMS[schedule.algorithm], schedule.ranks, size_bytes)
 
 
 def _lease(
@@ -121,6 +135,7 @@ def _arrays(
 
 def _carry_ends(
     spec: CollectiveSpec,
+    tolerance: float,
     schedule: Schedule,
     inputs: RankInputs,
     make: Callable[[], Network],
@@ -143,7 +158,7 @@ def _carry_ends(
     attempt = skipping.run(
         schedule,
         arrays,
-        spec.skip,
+        tolerance,
         simulate,
         spread,
         each_end=EACH_END,
@@ -183,6 +198,7 @@ def _packet_ps(spec: CollectiveSpec, kinds: Sequence[LinkKind]) -> int:
 
 def _carry_less(
     spec: CollectiveSpec,
+    tolerance: float,
     schedule: Schedule,
     inputs: RankInputs,
     make: Callable[[], Network],
@@ -221,7 +237,7 @@ def _carry_less(
 
     attempt = stretching.run(
         inputs.elements,
-        spec.skip,
+        tolerance,
         simulate,
         least=schedule.chunks * spec.lanes * (network.slots or 1),
         packet_ps=_packet_ps(spec, kinds),

@@ -101,6 +101,8 @@ TEDIOUS_S = 60.0
 """The time of a run for which one is told of skipping, if it takes less than half of it."""
 SKIP = 0.001
 """What a time may be wrong by, of which one is told then, as a share."""
+MOST_CARRIED = 30_000_000
+"""The messages of ranks that stand for all, beyond which steps are skipped unasked: 15 s."""
 ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ranks do the same
 CLASSES = 4.0  # classes of ranks, times the square root of these, where links are regular
 TREE_CLASSES = 3.0  # likewise of a tree, times the power of 3/4
@@ -303,7 +305,7 @@ def estimate(
         + ranks * size_bytes * spec.has_data / BYTES_PER_S
         + _coded_s(spec, algorithm, ranks, size_bytes)
     )
-    share = _simulated_share(spec, algorithm, sent / ranks)
+    share = _simulated_share(spec.skip or 0.0, algorithm, sent / ranks)
     packet_hops = round(hops(spec, algorithm, ranks, size_bytes, distance) * share)
     memory += LOGGED_BYTES * min(packet_hops, MOST_LOGGED) * spec.explain
     packets_s = _packets_s(spec, algorithm, ranks, size_bytes, packet_hops)
@@ -312,9 +314,23 @@ def estimate(
     return Estimate(round(memory), packet_hops, setup_s, packets_s, threads, cores)
 
 
-def _simulated_share(spec: CollectiveSpec, algorithm: Algorithm, steps: float) -> float:
+def tolerance_of(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> float:
+    """Return what a time may be wrong by because of steps that are skipped, as a share.
+
+    That is the option's, if it is given. Else nothing is skipped, but of rings of so many ranks
+    that those which stand for all others would have more than `MOST_CARRIED` messages.
+    """
+    if spec.skip is not None:
+        return spec.skip
+    if algorithm.name not in ROUND or without_classes(spec, algorithm, ranks, size_bytes):
+        return 0.0
+    carried = CLASSES * sqrt(ranks) * messages(algorithm, ranks, size_bytes) / ranks
+    return SKIP if carried > MOST_CARRIED and _may_skip(spec) else 0.0
+
+
+def _simulated_share(tolerance: float, algorithm: Algorithm, steps: float) -> float:
     """Return the share of a collective's steps that is simulated where others are skipped."""
-    if not spec.skip or algorithm.name not in ROUND or steps == 0:
+    if not tolerance or algorithm.name not in ROUND or steps == 0:
         return 1.0
     return min(1.0, 2 * EACH_END / steps)
 
@@ -357,7 +373,8 @@ def _by_classes(
     """Estimate a run in which a few ranks stand for all."""
     ranks = counts.hosts
     sent = messages(algorithm, ranks, size_bytes)
-    share = _simulated_share(spec, algorithm, sent / ranks)
+    tolerance = tolerance_of(spec, algorithm, ranks, size_bytes)
+    share = _simulated_share(tolerance, algorithm, sent / ranks)
     steps = share * sent / ranks
     classes = TREE_CLASSES * ranks**0.75 if algorithm.name == "tree" else CLASSES * sqrt(ranks)
     carried = min(share * sent, steps * classes)

@@ -365,6 +365,7 @@ AnySize = Annotated[int | None, ValueReader(parse_size, _example("64K"), empty=T
 AnyRoom = Annotated[int | None, ValueReader(room, _example("4MiB"), empty=True)]  # bytes
 Probability = Annotated[float, ValueReader(parse_fraction, _example("0.1%"))]  # [0, 1)
 Share = Annotated[float, ValueReader(_share, _example("50%"))]  # [0, 1]
+AnyShare = Annotated[float | None, ValueReader(_share, _example("0.1%"), empty=True)]
 Factor = Annotated[float, ValueReader(_factor, {"type": "number", "minimum": 0, "maximum": 1e6})]
 AnyFactor = Annotated[
     float | None, ValueReader(_factor, {"type": "number", "minimum": 0, "maximum": 1e6}, empty=True)

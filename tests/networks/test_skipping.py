@@ -16,9 +16,12 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.rows import Columns, Op
 from ringleaf.collectives.schedule import ChunkRows, Schedule
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.estimates import estimate
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.measuring import Measurement
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.networks import skipping
 from ringleaf.networks.outcome import RECEIVE, Note, RunResult
 from studies.skipping import compare
@@ -145,6 +148,50 @@ def test_most_of_a_long_ring_by_classes_of_flows_is_skipped() -> None:
     assert row.error_percent < 1
     assert abs(found.link_error) < 1e-9
     assert found.short.outcome.notes == []
+
+
+LONG = {"topo": "fattree,k=16", "algo": "ring", "size": "100M", "net": "flow"}
+
+
+def test_very_long_rings_of_flows_are_skipped_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate, "MOST_CARRIED", 4 * 32 * 2046 - 1)  # 128 classes of 1,024 ranks
+    short, whole = measured(**LONG, data="none"), measured(**LONG, data="none", skip="0%")
+    assert short.row.skipped_percent == pytest.approx(100 * (2046 - 24) / 2046)
+    assert short.row.skipping.endswith("% (--skip 0% carries all)")
+    assert whole.row.skipped_percent == 0
+    assert whole.row.skipping == ""
+    error = short.row.time_ps / whole.row.time_ps - 1
+    assert 0 < 100 * abs(error) <= short.row.error_percent < 0.1
+
+
+def test_what_can_not_be_skipped_unasked_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate, "MOST_CARRIED", 1000)
+    row = measured(**LONG | {"size": "4K"}, data="none").row  # its foretold error is too large
+    assert (row.skipped_percent, row.skipping) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"topo": "fattree,k=32"},
+        {"skip": "0%"},
+        {"data": "random"},
+        {"algo": "tree"},
+        {"net": "virtual"},
+        {"faults": "s0-s1024 down at 50us"},
+        {"routes": "ecmp"},
+    ],
+)
+def test_shorter_runs_and_those_with_data_or_faults_are_whole(options: dict[str, str]) -> None:
+    given = LONG | {"topo": "fattree,k=64", "data": "none"}
+    very_long, other = resolve(given), resolve(given | options)
+    assert tolerance(very_long) == 0.001
+    assert tolerance(other) == 0
+
+
+def tolerance(spec: CollectiveSpec) -> float:
+    algorithm, ranks = ALGORITHMS[spec.algos[0]], count_nodes(spec).hosts
+    return estimate.tolerance_of(spec, algorithm, ranks, spec.sizes_bytes[0])
 
 
 def test_larger_sums_in_switches_take_flows_no_longer() -> None:
