@@ -10,8 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ringleaf.errors import choose
+from ringleaf.core.units import parse_size
+from ringleaf.errors import ConfigError, choose
 
+ELEMENT_BYTES = 4
 FORMATS = (".png", ".pdf", ".svg")
 
 
@@ -24,6 +26,20 @@ def _drawable(path: Path | None) -> Path | None:
     if path is not None:
         choose("figure", "format", path.suffix, FORMATS)
     return path
+
+
+def tensor_bytes(text: str) -> int:
+    """Return the bytes of a tensor of elements of 4 bytes, of which there must be one.
+
+    Raises:
+        ConfigError: If they are none, or not whole.
+    """
+    size_bytes = parse_size(text)
+    if size_bytes < ELEMENT_BYTES or size_bytes % ELEMENT_BYTES:
+        raise ConfigError(
+            f"size: must be whole elements of {ELEMENT_BYTES} bytes and at least one, got {text!r}"
+        )
+    return size_bytes
 
 
 Topologies = Annotated[list[str] | None, several("Topology: fattree,k=4")]

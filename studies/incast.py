@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from bench.options import FigureFile, several
+from bench.options import FigureFile, several, tensor_bytes
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.core.marking import Marking, parse_marking
 from ringleaf.core.tensors import INT32
-from ringleaf.core.units import PS_PER_S, PS_PER_US, format_count, parse_rate, parse_size
+from ringleaf.core.units import PS_PER_S, PS_PER_US, format_count, parse_rate
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.figures.style import subplots
@@ -136,7 +136,7 @@ def incast_command(
     debug: Debug = False,
 ) -> None:
     """Run the study under each controller."""
-    size_bytes = parse_size(size, "size")
+    size_bytes = tensor_bytes(size)
     sys.stdout.write(
         f"# incast of {format_count(senders, 'sender')} of {size}, 100 Gbit/s, simulated time\n"
         f"# {'cc':>16} {'time':>9} {'goodput':>8} {'Jain':>6} {'queue':>8} {'peak':>8}"

@@ -18,12 +18,12 @@ import networkx as nx
 import numpy as np
 import typer
 
-from bench.options import several
+from bench.options import several, tensor_bytes
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.core.marking import from_depth
 from ringleaf.core.tensors import INT32
-from ringleaf.core.units import FOREVER_PS, PS_PER_S, PS_PER_US, parse_size
+from ringleaf.core.units import FOREVER_PS, PS_PER_S, PS_PER_US
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
@@ -215,7 +215,7 @@ def trees_command(
     debug: Debug = False,
 ) -> None:
     """Run the study."""
-    size_bytes = parse_size(size, "size")
+    size_bytes = tensor_bytes(size)
     say(
         f"# a job of {size} beside flows of {FLOW_BYTES >> 10} KiB, {LOAD:.0%} of hosts' "
         f"links, on {topo}; virtual time\n"
