@@ -349,6 +349,8 @@ class WorkloadSpec(NetworkSpec):
         if base is None:
             base = _from_sizes(sizes, where)
         own = {name: sizes[name] for name in _names(TransformerSizes) if name in sizes}
+        if base.sizes.kv_heads == base.sizes.heads and "heads" in own:
+            own = {"kv_heads": own["heads"], **own}  # each still has keys and values of its own
         split = {name: sizes[name] for name in _names(Split) if name in sizes}
         return replace(base.sizes, **own), replace(base.split, **split)
 

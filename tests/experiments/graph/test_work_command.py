@@ -381,6 +381,24 @@ def test_a_plan_has_places_and_packets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("spec", "kv_heads"),
+    [
+        ("preset: gpt13b\nheads: 8\n", 8),  # as many as heads
+        ("preset: gpt13b\nheads: 16\nkv_heads: 8\n", 8),
+        ("preset: llama70b\nheads: 32\n", 8),  # which several heads share
+    ],
+)
+def test_heads_of_a_preset_keep_their_own_keys(tmp_path: Path, spec: str, kv_heads: int) -> None:
+    path = tmp_path / "work.yaml"
+    path.write_text(f"workload: llm\n{spec}hosts: 1024\ntopo: fattree,k=16\n")
+
+    code, output = typed("run", "--spec", str(path), "--dry-run")
+
+    assert code == 0
+    assert json.loads(output)["kv_heads"] == kv_heads
+
+
+@pytest.mark.parametrize(
     ("spec", "message"),
     [
         ("workload: lm\n", "workload, got 'lm'; did you mean 'llm'? valid: llm, trace"),
