@@ -28,7 +28,9 @@ from ringleaf.ina.omnireduce_switch.layers import SparseSwitchML
 from ringleaf.ina.switchml import wire as switchml
 from ringleaf.ina.switchml.layers import SwitchMLHeader
 from ringleaf.ina.tern import wire as tern
+from ringleaf.ina.tern.layers import TernHeader
 from ringleaf.ina.vote import wire as vote
+from ringleaf.ina.vote.layers import VoteHeader
 
 # Bytes from the start of the payload of UDP, which is 42 bytes behind that of the frame.
 PLACES: dict[ModuleType, dict[str, int]] = {
@@ -146,6 +148,8 @@ def test_atps_fields_come_back(workers: int, rack: int, sender: int, sequence: i
         (SwitchMLHeader, 0xBEE0, 16),
         (SparseSwitchML, 0xBEF0, 16),
         (BTH, 0xBED0, 16),
+        (VoteHeader, 0xBF00, 16),
+        (TernHeader, 0xBF10, 16),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -181,6 +185,10 @@ def test_scapy_reads_packets_to_a_systems_ports(
         ),
         (SparseSwitchML(), "17 01 00000000 0000 00 00 00000000"),
         (SparseSwitchML(slot=1, next=7), "17 01 00000000 0001 00 00 00000007"),
+        (VoteHeader(), "17 01 00000000 0000 00 00"),
+        (VoteHeader(message=2, size=4, slot=5), "24 01 00000000 0005 00 00"),
+        (TernHeader(), "17 01 00000000 0000 00 00 00000000"),
+        (TernHeader(size=2, block=3, scale=-0.5), "12 01 00000003 0000 00 00 bf000000"),
         (OmniReduceHeader(), "10 01 0000 00000000 0000 00 00"),
         (
             OmniReduceHeader(
@@ -233,6 +241,15 @@ def test_scapy_writes_headers_as_their_formats_say(packet: Packet, text: str) ->
         (SwitchMLHeader(size=3), 1024, "SwitchMLLanes"),
         (ATP(size=3, message=2), 1024, "ATPFloats"),
         (SwitchMLHeader(size=7), 256, "Raw"),
+        (VoteHeader(size=0), 96, "BitWords"),
+        (VoteHeader(size=0), 95, "Raw"),
+        (VoteHeader(size=4), 576, "BitWords"),
+        (VoteHeader(size=4), 575, "Raw"),
+        (VoteHeader(size=1), 576, "Raw"),
+        (TernHeader(size=2), 192, "BitWords"),
+        (TernHeader(size=2), 191, "Raw"),
+        (TernHeader(size=4), 576, "BitWords"),
+        (TernHeader(size=4), 575, "Raw"),
         (BTH(opcode=4), 5, "RoceData"),
         (BTH(opcode=4), 4, "ICRC"),
         (BTH(opcode=17), 8, "AETH"),

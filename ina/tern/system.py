@@ -40,7 +40,7 @@ class Tern(SwitchML):
     title = "ternary sums in switches"
     look = Look("#0060e6", "$3$")
     builds = (BuiltProgram("tern", "tern.p4"),)
-    layers = ""
+    layers = "ringleaf.ina.tern.layers"
     compress = "terngrad"
     has_lanes = False
     moves = False

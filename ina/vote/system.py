@@ -39,7 +39,7 @@ class Vote(SwitchML):
     title = "majority vote in switches"
     look = Look("#58641c", "$V$")
     builds = (BuiltProgram("vote", "vote.p4"),)
-    layers = ""
+    layers = "ringleaf.ina.vote.layers"
     compress = "signsgd"
     has_lanes = False
     leases = False  # values are checked before any is sent

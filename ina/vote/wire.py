@@ -17,5 +17,5 @@ PLANES = 6
 # A count of votes has a bit in each plane.
 MOST_WORKERS = (1 << PLANES) - 1
 
-SIGNS_SIZE = 0
+SIGNS_SIZE, COUNTS_SIZE = 0, 4
 FIRST_UDP_PORT = 0xBF00

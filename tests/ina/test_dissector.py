@@ -19,8 +19,10 @@ from ringleaf.ina.atp.layers import ATP, ATPFloats
 from ringleaf.ina.dissector import items_of, write_dissector
 from ringleaf.ina.omnireduce.layers import OmniReduceHeader
 from ringleaf.ina.switchml.layers import SwitchMLHeader, SwitchMLLanes
+from ringleaf.ina.tern.layers import TernHeader
+from ringleaf.ina.vote.layers import BitWords, VoteHeader
 
-HEADERS = (ATP, OmniReduceHeader, SwitchMLHeader)
+HEADERS = (ATP, OmniReduceHeader, SwitchMLHeader, VoteHeader)
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=lambda header: header.__name__)
@@ -146,3 +148,24 @@ def test_tshark_shows_what_was_sent(tmp_path: Path) -> None:
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [row[:5] for row in rows] == [["1", "1", "77", "1", "5"], ["2", "1", "78", "0", "32767"]]
     assert all(row[5].split(",") == [str(lane) for lane in lanes] for row in rows)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_shows_the_bits_of_votes_and_ternary_sums(tmp_path: Path) -> None:
+    (tmp_path / "ringleaf.lua").write_text(write_dissector())
+    packets = [
+        VoteHeader(message=1, size=0, slot=5) / BitWords(words=[0xF0000001, *[0] * 23]),
+        TernHeader(message=2, size=4, block=7, scale=1.5) / BitWords(words=[*range(144)]),
+    ]
+    head = Ether() / IP(src="10.0.0.1", dst="10.0.0.2")
+    wrpcap(str(tmp_path / "x.pcap"), [head / UDP(sport=0xC000) / packet for packet in packets])
+    names = ["vote.slot", "vote.words0", "tern.block", "tern.scale", "tern.words0"]
+    command = ["tshark", "-X", f"lua_script:{tmp_path}/ringleaf.lua", "-r"]
+    command += [str(tmp_path / "x.pcap"), "-T", "fields"]
+    command += [word for name in names for word in ("-e", f"ringleaf_{name}")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+
+    vote, tern = (line.split("\t") for line in done.stdout.splitlines())
+    assert vote == ["5", ",".join(["0xf0000001", *["0x00000000"] * 23]), "", "", ""]
+    assert tern[:4] == ["", "", "7", "1.5"]
+    assert tern[4] == ",".join(f"0x{number:08x}" for number in range(144))
