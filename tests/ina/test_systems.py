@@ -126,7 +126,7 @@ def test_ours_bring_programs_layers_and_algorithms() -> None:
         "vote",
     ]
     with_layers = (  # the others have packets of these
-        *("atp", "netreduce", "omnireduce", "omnireduce_switch", "switchml"),
+        *("atp", "netreduce", "omnireduce", "omnireduce_switch", "switchml", "tern", "vote"),
     )
     assert layer_modules() == [f"ringleaf.ina.{name}.layers" for name in with_layers]
     for name in SYSTEMS.shipped():
