@@ -99,6 +99,8 @@ class StackReader:
         item = _unwrapped(item or {})
         if item.get("type") == "header_union":
             return [(ALWAYS, item["value"])]
+        if item.get("type") == "header" and item["value"] in self._instances.unions:
+            return [(ALWAYS, item["value"])]  # so p4c writes an element of a stack of unions
         if item.get("op") == "dereference_union_stack":
             return self._element(item, self._instances.union_stacks)
         return None

@@ -85,6 +85,15 @@ def test_unions_are_equal_if_the_same_member_is() -> None:
     assert headers == {f"{union}.{name}" for union in ("first", "second") for name in members}
 
 
+@pytest.mark.parametrize("kind", ["header", "header_union"])
+def test_an_element_of_a_stack_of_unions_is_valid_if_any_member_is(kind: str) -> None:
+    """p4c calls such an element a header."""
+    element = {"type": kind, "value": "options[1]"}
+    found = reader(UNIONS).operation({"op": "valid_union", "left": None, "right": element})
+    headers = [leaf.name for leaf in leaves_of(found)]
+    assert headers == [f"options[1].{name}" for name in ("small", "large", "long")]
+
+
 def test_member_of_an_element_of_a_stack_of_unions() -> None:
     stack = {"type": "header_union_stack", "value": "options"}
     element = {"op": "dereference_union_stack", "left": stack, "right": _number(1)}
