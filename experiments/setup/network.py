@@ -181,6 +181,8 @@ def divide_injection(spec: SomeSpec) -> SomeSpec:
 
 def scale_rates(graph: nx.Graph[str], factor: int) -> nx.Graph[str]:
     """Return the topology with its links' rates divided by a factor, and delays unchanged."""
+    if factor == 1:
+        return graph
     return with_links(graph, lambda each: replace(each, rate_bps=max(each.rate_bps // factor, 1)))
 
 

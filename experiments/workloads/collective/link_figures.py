@@ -227,14 +227,6 @@ def _tier(graph: nx.Graph[str], node: str) -> int:
     return -1 if data["role"] is Role.HOST else int(data["tier"])
 
 
-def _place(graph: nx.Graph[str], ends: tuple[str, str], group: str) -> tuple[Any, ...]:
-    """Return a sort key: links upward from the hosts, then sideways, then downward to them."""
-    here, there = (_tier(graph, node) for node in ends)
-    direction = (there < here) - (there > here)
-    height = here * -direction if direction else here
-    return direction, height, group, natural(ends[0]), natural(ends[1])
-
-
 def _kind(graph: nx.Graph[str], node: str) -> str:
     """Return the name of a node's kind, as the topology's drawing has it: `edge` for `edge 0.1`.
 
@@ -253,10 +245,21 @@ def _kind(graph: nx.Graph[str], node: str) -> str:
 def _in_order(
     graph: nx.Graph[str], links: Sequence[tuple[str, str]]
 ) -> tuple[list[int], list[str]]:
-    """Return links' numbers in the order of figures, and the kinds of both ends of each."""
-    kinds = {node: _kind(graph, node) for node in {node for ends in links for node in ends}}
-    groups = [" → ".join(kinds[node] for node in ends) for ends in links]
-    order = sorted(range(len(links)), key=lambda i: _place(graph, links[i], groups[i]))
+    """Return links' numbers in the order of figures, and the kinds of both ends of each.
+
+    Links upward from the hosts come first, then those sideways, then those downward to them.
+    """
+    nodes = sorted({node for ends in links for node in ends}, key=natural)
+    number = {node: i for i, node in enumerate(nodes)}
+    kinds = {node: _kind(graph, node) for node in nodes}
+    groups = [f"{kinds[here]} → {kinds[there]}" for here, there in links]
+    tiers = np.array([_tier(graph, node) for node in nodes])
+    ends = np.array([(number[here], number[there]) for here, there in links]).T
+    here, there = tiers[ends]
+    direction = np.sign(here - there)
+    height = np.where(direction == 0, here, -here * direction)
+    by_name = np.unique(groups, return_inverse=True)[1]
+    order: list[int] = np.lexsort((*ends[::-1], by_name, height, direction)).tolist()
     return order, [groups[i] for i in order]
 
 
