@@ -4,7 +4,8 @@ Both run the same P4 program on the same two veth pairs, one after the other, wi
 niceness, and get the same frames from the same sender, which has one processor, while a switch may
 use all. Only frames that arrive at the other end count. The offered load is raised as long as
 nearly all of it arrives (RFC 2544, section 26.1, which wants all of it; but here sender, switch and
-kernel share processors with other processes).
+kernel share processors with other processes). BMv2 loses 0.1 to 2 % in bursts at loads of a third
+of what it forwards, so a stricter search stops there or goes on by chance.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from ringleaf.topologies.registry import build
 SIMPLE_SWITCH = "simple_switch"
 SIZES_BYTES = (300, 1500)
 TRIAL_S = 1.0
-LOSS_ALLOWED = 0.001
+LOSS_ALLOWED = 0.01
+TRIALS = 3  # of a load, the best of which counts
 STEP = 1.5
 CLOSE = 0.05  # the search ends when the lossy and the lossless load are that near
 LEAST_PPS = 4000.0
@@ -186,7 +188,9 @@ def search(attempt: Callable[[float], Trial], *, least_pps: float = LEAST_PPS) -
     rate = least_pps
     while not bad or (bad - good > CLOSE * bad and bad > least_pps / 8):
         trial = attempt(rate)
-        if not trial.is_fine or trial.offered_pps < rate / STEP:
+        for _ in range(TRIALS - 1):
+            if trial.is_fine and trial.offered_pps >= rate / STEP:
+                break
             # once more, as the machine is busy otherwise now and then
             again = attempt(rate)
             trial = max(trial, again, key=lambda it: (it.offered_pps >= rate / STEP, -it.lost))
@@ -286,7 +290,7 @@ def run(emit: Callable[[str], None], *, seconds: float = TRIAL_S) -> dict[str, A
         raise ConfigError("bench: pps needs network namespaces, got no root, mnexec or ethtool")
     emit("#\n# one switch between two namespaces, forward.p4, AF_PACKET, wall clock: packets/s")
     emit(
-        f"# that arrive of the most that is offered with at most {LOSS_ALLOWED:.1%} lost; "
+        f"# that arrive of the most that is offered with at most {LOSS_ALLOWED:.0%} lost; "
         "peak: at any load"
     )
     known = {name: make for name, make in SWITCHES.items() if name == "embedded" or _has_bmv2()}
