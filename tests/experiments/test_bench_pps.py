@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import socket
 import struct
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -125,11 +128,12 @@ def test_packets_go_from_namespace_to_namespace(tmp_path: Path) -> None:
     entities = list(forwarding_entities(graph)["s0"])
     with (
         VethPairs() as wires,
-        bench_pps.embedded(wires, build_path("forward"), entities, tmp_path),
+        bench_pps.embedded(wires, build_path("forward"), entities, tmp_path) as pid,
     ):
         await_forwarding(wires, frame)
-        trial = try_load(wires, frame, 500.0, seconds=0.1)
+        trial = try_load(wires, frame, 500.0, seconds=0.1, pid=pid)
 
+    assert trial.used_ns > 0
     assert 0 < trial.arrived_pps <= trial.offered_pps <= 510
     assert not any(Path("/sys/class/net", name).exists() for name in wires.interfaces)
 
@@ -142,9 +146,9 @@ def test_the_table_says_how_bmv2_was_built(there: bool, monkeypatch: pytest.Monk
     monkeypatch.setattr(bench_pps, "_has_bmv2", lambda: there)
     monkeypatch.setattr(bench_pps, "build_name", lambda binary: "a Release build")
     monkeypatch.setattr("ringleaf.switches.bmv2.build.build_name", lambda binary: "a Release build")
-    speeds = {("embedded", 300): LiveSpeed(100.0, 100.0)}
+    speeds = {("embedded", 300): LiveSpeed(100.0, 100.0, 10.0)}
     if there:
-        speeds["simple_switch", 300] = LiveSpeed(50.0, 50.0)
+        speeds["simple_switch", 300] = LiveSpeed(50.0, 50.0, 40.0)
     monkeypatch.setattr(bench_pps, "measure", lambda known, seconds: speeds)
     lines: list[str] = []
 
@@ -152,4 +156,29 @@ def test_the_table_says_how_bmv2_was_built(there: bool, monkeypatch: pytest.Monk
 
     assert ("# BMv2 is simple_switch, a Release build" in lines) is there
     assert figures.get("simple_switch build") == ("a Release build" if there else None)
-    assert lines[-2 if there else -1].split()[-1] == ("2.0" if there else "-")
+    assert lines[-2 if there else -1].split()[-3::2] == (["2.0", "25.0%"] if there else ["-", "-"])
+
+
+def test_processor_time_is_that_of_all_threads() -> None:
+    before_ns = bench_pps.used_ns(os.getpid())
+    used_ns: list[int] = []
+
+    def work() -> None:
+        start_s = time.thread_time()
+        while time.thread_time() - start_s < 0.05:
+            pass
+        used_ns.append(bench_pps.used_ns(os.getpid()) - before_ns)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+    assert used_ns[0] >= 0.05e9
+
+
+def test_the_time_for_a_packet_is_that_of_the_most_that_is_forwarded() -> None:
+    switch = switch_of(1e5)
+
+    speed = search(lambda rate: replace(switch(rate), used_ns=1e9 / rate))
+
+    assert speed.used_ns == pytest.approx(1e9 / speed.forwarded_pps)
