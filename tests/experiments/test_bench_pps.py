@@ -177,8 +177,15 @@ def test_processor_time_is_that_of_all_threads() -> None:
 
 
 def test_the_time_for_a_packet_is_that_of_the_most_that_is_forwarded() -> None:
-    switch = switch_of(1e5)
+    """As if packets took longer the more of them come; the last load that is tried is lossy."""
+    switch = switch_of(1.1e5)
+    trials: list[Trial] = []
 
-    speed = search(lambda rate: replace(switch(rate), used_ns=1e9 / rate))
+    def attempt(rate_pps: float) -> Trial:
+        trials.append(replace(switch(rate_pps), used_ns=rate_pps))
+        return trials[-1]
 
-    assert speed.used_ns == pytest.approx(1e9 / speed.forwarded_pps)
+    speed = search(attempt)
+
+    assert not trials[-1].is_fine
+    assert speed.used_ns == max(each.used_ns for each in trials if each.is_fine)
