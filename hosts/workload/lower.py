@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 
-from ringleaf.collectives.rows import AGGREGATE
+from ringleaf.collectives.rows import AGGREGATE, COPY
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, WorkNode
@@ -25,9 +25,9 @@ def lower(
 ) -> Graph:
     """Return a graph of computations and messages only.
 
-    A message leaves when those have come that wrote its chunks in earlier steps. A collective's
-    own node becomes a computation without duration, which waits for its messages. What is added up
-    takes no time.
+    A message leaves when all those have come from which its chunks have their contents. A
+    collective's own node becomes a computation without duration, which waits for its messages.
+    What is added up takes no time.
 
     Args:
         matched: The graph.
@@ -49,6 +49,38 @@ def lower(
             known[key] = schedule_for(meeting, elements)
         lowering.replace(number, known[key], elements, item)
     return lowering.graph()
+
+
+class _Writes:
+    """The receives that each chunk of each place has its contents from.
+
+    What is copied to a chunk replaces what was there; what is added does not. Rows of one step read
+    the contents from before it.
+    """
+
+    def __init__(self) -> None:
+        self._step = -1
+        self._before: dict[tuple[int, int], set[int]] = {}
+        self._of_step: list[tuple[tuple[int, int], int, Set[int]]] = []
+
+    def begin(self, step: int) -> None:
+        """Go on to a row of this step."""
+        if step == self._step:
+            return
+        for where, op, receives in self._of_step:
+            if op == COPY:
+                self._before[where] = set(receives)
+            else:
+                self._before.setdefault(where, set()).update(receives)
+        self._step, self._of_step = step, []
+
+    def needs(self, place: int, chunks: Iterable[int]) -> set[int]:
+        """Return the receives that chunks need, by steps before this one."""
+        return set().union(*(self._before.get((place, chunk), ()) for chunk in chunks))
+
+    def add(self, place: int, chunk: int, op: int, receives: Set[int]) -> None:
+        """Note what a row of this step writes."""
+        self._of_step.append(((place, chunk), op, receives))
 
 
 class _Lowering:
@@ -80,24 +112,26 @@ class _Lowering:
         edges = [start for start, _ in chunk_ranges(elements, schedule.chunks)] + [elements]
         rows = zip(
             *(each.tolist() for each in (columns.step, columns.src, columns.dst)),
-            *(each.tolist() for each in (columns.start, columns.stop)),
+            *(each.tolist() for each in (columns.start, columns.stop, columns.op)),
             strict=True,
         )
-        wrote: dict[tuple[int, int], int] = {}  # the last receive, by rank and chunk
-        writing: dict[tuple[int, int], int] = {}  # likewise, of this step
-        now = -1
-        for step, src, dst, start, stop in rows:
-            if step != now:
-                wrote |= writing
-                writing, now = {}, step
+        writes = _Writes()
+        for step, src, dst, start, stop, op in rows:
+            writes.begin(step)
             size = (edges[stop] - edges[start]) * item
             if not size:
                 continue
-            needs = {wrote[src, chunk] for chunk in range(start, stop) if (src, chunk) in wrote}
-            ends = meeting.ranks[src], meeting.ranks[dst]
-            self._add(ends[0], calls[src], NodeKind.SEND, ends[1], size, number, sorted(needs))
-            came = self._add(ends[1], calls[dst], NodeKind.RECEIVE, ends[0], size, number, ())
-            writing |= {(dst, chunk): came for chunk in range(start, stop)}
+            source, target = src % schedule.nodes, dst % schedule.nodes
+            if source == target:  # from one layer of its memory to another
+                for chunk in range(start, stop):
+                    writes.add(dst, chunk, op, writes.needs(src, (chunk,)))
+                continue
+            needs = writes.needs(src, range(start, stop))
+            ends = meeting.ranks[source], meeting.ranks[target]
+            self._add(ends[0], calls[source], NodeKind.SEND, ends[1], size, number, sorted(needs))
+            came = self._add(ends[1], calls[target], NodeKind.RECEIVE, ends[0], size, number, ())
+            for chunk in range(start, stop):
+                writes.add(dst, chunk, op, {came})
 
     def _add(
         self,

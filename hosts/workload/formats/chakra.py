@@ -31,6 +31,9 @@ from ringleaf.hosts.workload.replay import NodeTimes
 
 VERSION = "1.0.0"
 
+LAST_TAG = (1 << 31) - 1
+"""The largest tag of a message, which has 32 bits."""
+
 INVALID, METADATA, LOAD, STORE, COMPUTE, SEND, RECEIVE, COLLECTIVE = range(8)
 """The types of nodes; an invalid one does nothing, as ASTRA-sim has it."""
 
@@ -73,7 +76,8 @@ def write_rank(
         times: The times of its nodes in a replay; None: it has not been replayed.
 
     Raises:
-        ConfigError: If a node waits for the begin of another, which Chakra has no word for.
+        ConfigError: If a node waits for the begin of another, which Chakra has no word for, or has
+            a tag of more than 32 bits.
     """
     metadata = schema.GlobalMetadata(version=VERSION)
     yield frame(metadata.SerializeToString())
@@ -92,12 +96,11 @@ def write_rank(
 def _message_of(graph: Graph, rank: int, node: WorkNode) -> Any:
     message = schema.Node(id=node.id, name=node.name, data_deps=node.after)
     if node.kind is NodeKind.COMPUTE:
-        memory = node.stream == MEMORY_STREAM
-        message.type = LOAD if memory else COMPUTE
+        message.type = {MEMORY_STREAM: LOAD, NOTHING_STREAM: INVALID}.get(node.stream, COMPUTE)
         message.duration_micros = round(node.duration_ps / PS_PER_US)
         _add(message, "is_cpu_op", bool_val=node.stream == CPU_STREAM)
         _add(message, "duration_ps", int64_val=node.duration_ps)
-        if node.stream > 0:
+        if node.stream not in (0, CPU_STREAM, MEMORY_STREAM, NOTHING_STREAM):
             _add(message, "stream", int64_val=node.stream)
     else:
         _add(message, "is_cpu_op", bool_val=False)
@@ -111,6 +114,11 @@ def _message_of(graph: Graph, rank: int, node: WorkNode) -> Any:
                 _add(message, "root_rank", int64_val=node.root)
         else:
             is_send = node.kind is NodeKind.SEND
+            if not -LAST_TAG <= node.tag <= LAST_TAG:
+                raise ConfigError(
+                    f"{graph.place(rank, node)}: Chakra's tags are {LAST_TAG} at most, got "
+                    f"{node.tag}; take a smaller one, or write GOAL"
+                )
             message.type = SEND if is_send else RECEIVE
             _add(message, "comm_src", int32_val=rank if is_send else node.peer)
             _add(message, "comm_dst", int32_val=node.peer if is_send else rank)

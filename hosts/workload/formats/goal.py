@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from ringleaf.core.units import PS_PER_NS
@@ -67,13 +68,13 @@ def read_goal(path: Path) -> Graph:
     header = _RANKS.fullmatch(first)
     if header is None:
         raise ConfigError(f"{path}: line {number}: must be num_ranks N, got {first!r:.80}")
-    count = check_ranks(f"{path}: line {number}", int(header[1]))
+    ranks = check_ranks(f"{path}: line {number}", int(header[1]))
     works: dict[int, RankWork] = {}
     for number, line in lines:
         begin = _BEGIN.fullmatch(line)
-        if begin is None or int(begin[1]) >= count or int(begin[1]) in works:
+        if begin is None or int(begin[1]) >= ranks or int(begin[1]) in works:
             raise ConfigError(
-                f"{path}: line {number}: must begin another rank below {count}, as rank 0 {{, got "
+                f"{path}: line {number}: must begin another rank below {ranks}, as rank 0 {{, got "
                 f"{line!r:.80}"
             )
         if not begin[2] and next(lines, (0, ""))[1] != "{":
@@ -81,8 +82,8 @@ def read_goal(path: Path) -> Graph:
         works[int(begin[1])] = _read_rank(path, number, lines)
     empty = RankWork((), str(path))
     notes = (f"{path}: numbers of NICs are not used",) if _NIC.search(bare) else ()
-    ranks = tuple(works.get(rank, empty) for rank in range(count))
-    return Graph(path.stem, ranks, notes=notes)
+    every = tuple(works.get(rank, empty) for rank in range(ranks))
+    return Graph(path.stem, every, notes=notes)
 
 
 def _read_rank(path: Path, start: int, lines: Iterator[tuple[int, str]]) -> RankWork:
@@ -163,19 +164,31 @@ def write_goal(graph: Graph) -> Iterator[str]:
     Raises:
         ConfigError: If it has one.
     """
+    least_tag = min((node.tag for _, node in graph.nodes()), default=0)
     yield f"num_ranks {len(graph.ranks)}"
     for rank, work in enumerate(graph.ranks):
+        cpus = _cpus(work)
         yield f"rank {rank} {{"
         for node in work.nodes:
-            yield f"l{node.id}: {_operation(graph, rank, node)}"
+            tag = node.tag - min(least_tag, 0)  # -1 would be any tag
+            yield f"l{node.id}: {_operation(graph, rank, node, tag, cpus[node.stream])}"
         for node in work.nodes:
             yield from (f"l{node.id} requires l{each}" for each in node.after)
             yield from (f"l{node.id} irequires l{each}" for each in node.begun)
         yield "}"
 
 
-def _operation(graph: Graph, rank: int, node: WorkNode) -> str:
-    cpu = f" cpu {node.stream}" if node.stream > 0 else ""
+def _cpus(work: RankWork) -> dict[int, int]:
+    """Return the number of each stream's `cpu`: those below 0 have numbers that are free."""
+    streams = {node.stream for node in work.nodes}
+    free = (number for number in count(1) if number not in streams)
+    return {
+        stream: stream if stream >= 0 else next(free) for stream in sorted(streams, reverse=True)
+    }
+
+
+def _operation(graph: Graph, rank: int, node: WorkNode, tag: int, own_cpu: int) -> str:
+    cpu = f" cpu {own_cpu}" if own_cpu else ""
     if node.kind is NodeKind.COMPUTE:
         return f"calc {round(node.duration_ps / PS_PER_NS)}{cpu}"
     if node.kind is NodeKind.COLLECTIVE:
@@ -183,4 +196,4 @@ def _operation(graph: Graph, rank: int, node: WorkNode) -> str:
             f"{graph.place(rank, node)}: GOAL has messages only, got a collective; lower it first"
         )
     way, to = ("send", "to") if node.kind is NodeKind.SEND else ("recv", "from")
-    return f"{way} {node.size_bytes}b {to} {node.peer} tag {node.tag}{cpu}"
+    return f"{way} {node.size_bytes}b {to} {node.peer} tag {tag}{cpu}"

@@ -293,6 +293,26 @@ def test_a_wait_for_a_begin_has_no_word_in_chakra(tmp_path: Path) -> None:
         write_trace(made, "chakra", tmp_path, "t")
 
 
+def test_a_tag_of_more_than_32_bits_is_refused(tmp_path: Path) -> None:
+    """It ended in a traceback. GOAL has tags of 15 digits."""
+    made = graph([send(0, 1, 4, tag=1 << 31)], [receive(0, 0, 4, tag=1 << 31)])
+
+    message = "rank 0, node 0: Chakra's tags are 2147483647 at most, got 2147483648"
+    with pytest.raises(ConfigError, match=message):
+        write_trace(made, "chakra", tmp_path, "t")
+
+
+@pytest.mark.parametrize("stream", [chakra.NOTHING_STREAM, -4])
+def test_streams_below_0_come_back(tmp_path: Path, stream: int) -> None:
+    """Invalid nodes, which keep nobody from computing, came back as computations of stream 0."""
+    made = graph([compute(0, 5), compute(1, 0, stream=stream)])
+    write_trace(made, "chakra", tmp_path, "t")
+
+    (work,) = read_trace(str(tmp_path / "t.*.et")).ranks
+
+    assert work.nodes == made.ranks[0].nodes
+
+
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere/t.0.et: can't write, got No such file"):
         write_trace(graph([compute(0, 1)]), "chakra", tmp_path / "nowhere", "t")

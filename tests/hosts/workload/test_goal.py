@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hand_graphs import call, compute, graph, graphs, play
+from hand_graphs import call, compute, graph, graphs, play, receive, send
 from hypothesis import HealthCheck, given, settings
 
 from ringleaf.collectives.registry import ALGORITHMS
@@ -96,10 +96,12 @@ def test_a_rank_s_bracket_must_come(tmp_path: Path) -> None:
 
 
 def unnamed(made: Graph) -> list[tuple[WorkNode, ...]]:
-    """Nodes without names, numbered anew, in nanoseconds, and with GOAL's streams."""
+    """Nodes without names, numbered anew, in nanoseconds; streams by their first nodes."""
     found = []
     for work in made.ranks:
         place = {node.id: number for number, node in enumerate(work.nodes)}
+        computing = [node.stream for node in work.nodes if node.kind is NodeKind.COMPUTE]
+        streams = {each: number for number, each in enumerate(dict.fromkeys(computing))}
         found.append(
             tuple(
                 replace(
@@ -108,7 +110,7 @@ def unnamed(made: Graph) -> list[tuple[WorkNode, ...]]:
                     name="",
                     label="",
                     duration_ps=round(node.duration_ps / 1000) * 1000,
-                    stream=max(node.stream, 0),
+                    stream=streams[node.stream] if node.kind is NodeKind.COMPUTE else 0,
                     after=tuple(place[each] for each in node.after),
                 )
                 for node in work.nodes
@@ -202,6 +204,43 @@ def test_a_collective_becomes_the_messages_of_its_algorithm() -> None:
     assert "send 1000b to 1" in "\n".join(write_goal(found))
 
 
+@pytest.mark.parametrize("name", ["halvingdoubling", "recursivedoubling"])
+def test_a_message_waits_for_all_that_its_sums_are_made_of(name: str) -> None:
+    """The third message of a rank has in it what the first two have brought.
+
+    It waited for the second one alone, which may overtake the first. Recursive doubling, whose
+    ranks have memory beside the tensor, ended with an IndexError.
+    """
+    matched = match(
+        graph(*[[call(1, CalledCollective.ALLREDUCE, 4096)]] * 8, groups=[tuple(range(8))])
+    )
+
+    def schedule_for(meeting: MatchedWork, elements: int) -> Schedule:
+        return ALGORITHMS[name].build(len(meeting.ranks), size_bytes=4 * elements)
+
+    lowered = lower(matched, elements_of, schedule_for, 4)
+
+    for work in lowered.ranks:
+        sends = [node for node in work.nodes if node.kind is NodeKind.SEND]
+        peer_of = {node.id: node.peer for node in work.nodes if node.kind is NodeKind.RECEIVE}
+        waits = [{peer_of[each] for each in node.after} for node in sends[:3]]
+        first, second = (node.peer for node in sends[:2])
+        assert waits == [set(), {first}, {first, second}]
+
+
+def test_a_copy_needs_what_it_replaces_no_more() -> None:
+    """In the second half of a ring a rank passes on what has come last, and that alone."""
+    matched = match(graph(*[[call(1, CalledCollective.ALLREDUCE, 16)]] * 4, groups=[(0, 1, 2, 3)]))
+
+    lowered = lower(matched, elements_of, ring, 4)
+
+    for work in lowered.ranks:
+        assert [len(node.after) for node in work.nodes if node.kind is NodeKind.SEND] == [
+            *(0, 1, 1),
+            *(1, 1, 1),
+        ]
+
+
 def test_what_switches_add_up_can_t_be_lowered() -> None:
     matched = match(graph(*[[call(1, CalledCollective.ALLREDUCE, 64)]] * 2, groups=[(0, 1)]))
 
@@ -210,6 +249,38 @@ def test_what_switches_add_up_can_t_be_lowered() -> None:
 
     with pytest.raises(ConfigError, match="rank 0, node 1: must be done by hosts, got 'switchml'"):
         lower(matched, elements_of, switches, 4)
+
+
+def test_streams_below_0_run_beside_others(tmp_path: Path) -> None:
+    """A trace's CPU operations and loads have such streams; all were on `cpu 0`, one by one."""
+    made = graph([compute(0, 5000), compute(1, 5000, stream=-1), compute(2, 5000, stream=-2)])
+
+    (path,) = write_trace(made, "goal", tmp_path, "t")
+
+    assert "l0: calc 5\nl1: calc 5 cpu 1\nl2: calc 5 cpu 2\n" in path.read_text()
+    replay = play(match(read_trace(str(path))))
+    assert [times.end_ps for times in replay.times[0]] == [5000, 5000, 5000]
+
+
+def test_cpus_of_streams_below_0_are_free_ones(tmp_path: Path) -> None:
+    made = graph([compute(0, 5000, stream=1), compute(1, 5000, stream=-1)])
+
+    (path,) = write_trace(made, "goal", tmp_path, "t")
+
+    assert "l0: calc 5 cpu 1\nl1: calc 5 cpu 2\n" in path.read_text()
+
+
+def test_tags_below_0_are_written_as_others(tmp_path: Path) -> None:
+    """-1 would be any tag there, which is refused."""
+    made = graph(
+        [send(0, 1, 8, tag=-1), send(1, 1, 9, tag=2)],
+        [receive(0, 0, 9, tag=2), receive(1, 0, 8, tag=-1)],
+    )
+
+    (path,) = write_trace(made, "goal", tmp_path, "t")
+
+    assert "l0: send 8b to 1 tag 0\nl1: send 9b to 1 tag 3\n" in path.read_text()
+    assert [each.size_bytes for each in match(read_trace(str(path))).meetings] == [8, 9]
 
 
 def test_a_graph_with_collectives_is_no_goal_schedule() -> None:
