@@ -55,7 +55,7 @@ def idle(spec: NetworkSpec, algos: Sequence[str] = ()) -> Iterator[str]:
         f"{', '.join(names[field] for field in fields)} ({why})"
         for fields, why in _idle(spec, algos or _algorithms(spec))
     ]
-    phrases += [*_weights(spec), *_further_sizes(spec)]
+    phrases += [*_weights(spec), *_further_sizes(spec), *_times_of_circuits(spec)]
     if phrases:
         yield f"without effect here: {'; '.join(phrases)}"
     yield from _unmarked(spec)
@@ -140,6 +140,12 @@ def _further_sizes(spec: NetworkSpec) -> Iterator[str]:
         first, *others = getattr(spec, SIZES)
         if set(others) - {first} and not isinstance(getattr(spec, SIZES), str):
             yield f"{SIZES} but the first (all messages of a ring have one size)"
+
+
+def _times_of_circuits(spec: NetworkSpec) -> Iterator[str]:
+    """Yield a phrase on times of changes of circuits that never change."""
+    if spec.circuits and (names := spec.circuits.idle):
+        yield f"{', '.join(names)} of circuits ({spec.circuits.name} decides once)"
 
 
 def _by_faults(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:

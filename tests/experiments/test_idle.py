@@ -38,6 +38,16 @@ def said(**typed: Any) -> str:
     ("options", "expected"),
     [
         ({"algo": "ring", "window": "8", "cc": "dctcp", "ecn": "5"}, ""),
+        (
+            {"topo": "circuits", "circuits": "sipocs,dead=50us,period=1ms,senders=pause"},
+            "period, dead, senders of circuits (sipocs decides once)",
+        ),
+        (
+            {"topo": "circuits", "circuits": "topoopt,drain=0"},
+            "drain of circuits (topoopt decides once)",
+        ),
+        ({"topo": "circuits", "circuits": "topoopt,period=100us,dead=25us"}, ""),
+        ({"topo": "circuits", "circuits": "helios,dead=50us,period=1ms"}, ""),
         ({"algo": "ring", "slots": "4", "lanes": "64"}, f"slots, lanes ({NO_ADDERS})"),
         ({"algo": "ring,switchml", "slots": "4", "window": "8"}, ""),
         ({"algo": "switchml", "cc": "dctcp", "window": "8"}, f"window, cc ({ADDERS})"),

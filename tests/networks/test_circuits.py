@@ -598,6 +598,22 @@ def test_who_pauses_and_drains_keeps_packets_in_order() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "silence_us"),
+    [
+        ("osa,dead=40us,drain=5us", 45),
+        ("osa,dead=40us", 40),
+        ("helios,dead=40us,senders=run", 0),
+        ("sipocs,dead=40us,senders=pause", 0),  # which decides once
+    ],
+)
+def test_hosts_wait_longer_for_changes_alone(text: str, silence_us: int) -> None:
+    settings = parse_circuits(text, "circuits")
+
+    assert settings is not None
+    assert settings.quiet_ps == silence_us * US
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("heliox", "circuits: unknown controller of circuits, got 'heliox'; did you mean 'helios'"),

@@ -50,6 +50,8 @@ RUN, PAUSE = SENDERS = ("run", "pause")
 EMPTY = "empty"
 """The limit of draining that is none: until queues and lines are empty."""
 
+_FIELDS = {"period": "period_ps", "dead": "dead_ps", "drain": "drain_ps", "senders": "pauses"}
+
 USUAL = {"period": "100us", "dead": "25us", "drain": EMPTY, "senders": RUN}
 
 
@@ -87,7 +89,18 @@ class CircuitSettings:
 
         How long draining takes without a limit is up to queues, which timeouts allow for anyway.
         """
-        return self.dead_ps + (self.drain_ps or 0) if self.pauses else 0
+        waits = self.pauses and not self.controller.once
+        return self.dead_ps + (self.drain_ps or 0) if waits else 0
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """The settings that are not the usual ones, and have no effect, as nothing ever changes."""
+        if not self.controller.once:
+            return ()
+        usual = _settings(self.name, {**USUAL, **self.controller.usual}, self.name)
+        return tuple(
+            key for key, name in _FIELDS.items() if getattr(self, name) != getattr(usual, name)
+        )
 
     def check_live(self, switch: str, where: str = "", *, captured: bool = False) -> None:
         """Check that a live network can have such circuits.
