@@ -232,7 +232,25 @@ def _notes(
     ]
     if unused:
         yield f"{path}: collectives of {' and '.join(unused)} are passed over, as {kind} has none"
+    yield from _unused_of_header(path, header, len(layers))
     yield from _readings(path, header, layers)
+
+
+def _unused_of_header(path: Path, header: AstraHeader, layers: int) -> Iterator[str]:
+    """Yield lines on sizes of groups where ranks are not divided, and layers that there are not."""
+    words = {TP: "model_parallel_NPU_group", EP: "ep"}
+    sizes = [f"{word}: {header.sizes[key]}" for key, word in words.items() if key in header.sizes]
+    if not header.policy.divided and any(header.sizes.get(key, 1) > 1 for key in words):
+        yield (
+            f"{path}: {' and '.join(sizes)} are passed over, as {header.kind} has one group of "
+            "all ranks"
+        )
+    lost = sorted(each for each in header.checkpoints | header.initiates if each >= layers)
+    if lost and header.policy.backward:
+        yield (
+            f"{path}: checkpoints at layers {', '.join(map(str, lost))} are passed over, as there "
+            f"are {format_count(layers, 'layer')}, from 0 on"
+        )
 
 
 def _readings(path: Path, header: AstraHeader, layers: Sequence[AstraLayer]) -> Iterator[str]:

@@ -306,3 +306,34 @@ def test_any_workload_can_run(
     updates = [node for node in found.ranks[0].nodes if node.name.endswith(", update")]
     assert len(found.ranks[0].nodes) >= len(calls) + len(updates)
     assert all(node.kind is NodeKind.COMPUTE for node in updates)
+
+
+LAYER = "a -1 1 NONE 0 2 NONE 0 3 ALLREDUCE 32 0"
+
+
+@pytest.mark.parametrize("kind", ["MICRO", "DATA", "MODEL", "DISTRIBUTED_INFERENCE"])
+def test_sizes_of_groups_are_passed_over_where_ranks_are_not_divided(
+    tmp_path: Path, kind: str
+) -> None:
+    """All ranks call together there; nothing was said of the file's groups of two."""
+    head = f"{kind} model_parallel_NPU_group: 2 ep: 4"
+
+    notes = read(tmp_path, head, LAYER, ranks=8).notes
+
+    expected = f"model_parallel_NPU_group: 2 and ep: 4 are passed over, as {kind} has one group of"
+    assert sum(expected in note for note in notes) == 1
+
+
+@pytest.mark.parametrize("head", ["DATA", "DATA model_parallel_NPU_group: 1 ep: 1"])
+def test_groups_of_one_are_no_matter(tmp_path: Path, head: str) -> None:
+    assert read(tmp_path, head, LAYER, ranks=2).notes == ()
+
+
+def test_checkpoints_beyond_the_layers_are_named(tmp_path: Path) -> None:
+    head = "HYBRID_TRANSFORMER checkpoints: 2 0 2 checkpoint_initiates: 2 1 7"
+
+    [note] = read(tmp_path, head, LAYER, LAYER, ranks=2).notes
+
+    assert note.endswith(
+        "w.txt: checkpoints at layers 2, 7 are passed over, as there are 2 layers, from 0 on"
+    )
