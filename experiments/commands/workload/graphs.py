@@ -98,7 +98,7 @@ def export_command(
 ) -> None:
     """Write a workload, or a model's job, as a trace; for GOAL, collectives become messages."""
     from ringleaf.experiments.workloads.graph.loading import fit, load
-    from ringleaf.hosts.workload.formats.files import GOAL, write_trace
+    from ringleaf.hosts.workload.formats.files import GOAL, check_alone, write_trace
     from ringleaf.hosts.workload.meetings import match
 
     choose("workload export: format", "format", form, _FORMATS)
@@ -118,6 +118,8 @@ def export_command(
         raise ConfigError(
             f"out: must be a folder, got {str(spec.out)!r}: {error.strerror}"
         ) from error
+    if form != GOAL:
+        check_alone(spec.out, file_name(graph.name), len(graph.ranks))
     files = write_trace(graph, form, spec.out, file_name(graph.name))
     nodes = sum(len(work.nodes) for work in graph.ranks)
     say(

@@ -314,6 +314,26 @@ def write_trace(
         ) from error
 
 
+def check_alone(folder: Path, name: str, ranks: int) -> None:
+    """Check that a folder has no files of further ranks, which readers would take for a trace's.
+
+    Args:
+        folder: The folder, which exists.
+        name: The beginning of the files' names.
+        ranks: The ranks that are to be written.
+
+    Raises:
+        ConfigError: If it has some.
+    """
+    pattern = folder / f"{name}.*{SUFFIX}"
+    others = [rank for rank in _by_rank(pattern) if rank >= ranks]
+    if others:
+        raise ConfigError(
+            f"{pattern}: must be the files of {format_count(ranks, 'rank')}, got one of rank "
+            f"{min(others)}, of another trace; remove it, or name another folder"
+        )
+
+
 def _write_chakra(
     graph: Graph, folder: Path, name: str, times: Sequence[Sequence[NodeTimes]] | None
 ) -> list[Path]:

@@ -533,3 +533,24 @@ def test_a_trace_is_read_again_if_ranks_or_groups_have_changed(tmp_path: Path) -
     groups.write_text('{"1": [0]}')
     with pytest.raises(ConfigError, match="group"):
         sizes()
+
+
+def test_files_of_further_ranks_are_not_mixed_in(tmp_path: Path) -> None:
+    """Those of three ranks stayed beside a trace of two, and were read with it."""
+
+    def export(ranks: int) -> tuple[int, str]:
+        size = ("--ranks", str(ranks), "--flow-sizes", "4KiB")
+        return typed("workload", "export", "all-to-all", *size, "-o", str(tmp_path))
+
+    assert export(3)[0] == 0
+    first = (tmp_path / "all-to-all.0.et").read_bytes()
+
+    code, output = export(2)
+
+    assert code == 2
+    assert "must be the files of 2 ranks, got one of rank 2, of another trace; remove" in " ".join(
+        output.split()
+    )
+    assert (tmp_path / "all-to-all.0.et").read_bytes() == first  # nothing is written
+    (tmp_path / "all-to-all.2.et").unlink()
+    assert [export(2)[0], export(3)[0]] == [0, 0]
