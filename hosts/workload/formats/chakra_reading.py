@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -296,7 +297,12 @@ class _Reader:
         time_ps = micros * PS_PER_US
         if "duration_ps" in attributes:
             time_ps = _whole(attributes, "duration_ps", where)
-        elif not micros and 0 < operations < MOST_OPS:
+        elif not micros and operations:
+            if not 0 < operations < MOST_OPS:
+                raise ConfigError(
+                    f"{where}: num_ops must be from 0 to below 2^64, got "
+                    f"{attributes['num_ops']!r:.40}; give duration_micros"
+                )
             self._passed.timeless += self._flops is None
             time_ps = round(operations / self._flops * PS_PER_S) if self._flops else 0
         if message.type in (LOAD, STORE):
@@ -369,9 +375,12 @@ def _value(attribute: Any) -> Any:
 
 
 def _operations(value: Any) -> float:
-    """Return a number of operations, which may be a text; 0: there is none."""
-    if isinstance(value, str):
-        return int(value) if is_whole(value) else 0
+    """Return a number of operations, which may be a text; 0: there is none; NaN: it is not one."""
+    if isinstance(value, str) and value:
+        try:
+            return int(value) if is_whole(value) else float(value)
+        except ValueError:
+            return nan
     return value if isinstance(value, (int, float)) else 0
 
 

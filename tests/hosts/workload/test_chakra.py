@@ -237,6 +237,21 @@ def test_operations_may_be_written_with_a_point(tmp_path: Path) -> None:
     assert found.ranks[0].nodes[0].duration_ps == 2_000_000
 
 
+@pytest.mark.parametrize("count", ["-5", '"-5"', '"many"', "100000000000000000000", "NaN"])
+def test_numbers_of_operations_that_cannot_be_are_refused(tmp_path: Path, count: str) -> None:
+    """They took no time, and nothing was said of it."""
+    node = '{"Id": 1, "Name": "a", "NodeType": 4, "num_ops": %s, "is_cpu_op": false%s}'
+    path = tmp_path / "t.0.json"
+    path.write_text('{"workload_graph": [' + node % (count, "") + "]}")
+
+    message = r"t\.0\.json: rank 0, node 1 'a': num_ops must be from 0 to below 2\^64, got"
+    with pytest.raises(ConfigError, match=message):
+        read_trace(str(path), flops=1e12)
+
+    path.write_text('{"workload_graph": [' + node % (count, ', "runtime": 3') + "]}")
+    assert read_trace(str(path), flops=1e12).ranks[0].nodes[0].duration_ps == 3_000_000
+
+
 def test_groups_are_those_of_the_file_beside_the_trace(tmp_path: Path) -> None:
     """As ASTRA-sim has them: names, often numbers, and lists of ranks."""
     files = write_ranks(tmp_path, *[node_with(7, comm_type=0, comm_size=8, pg_name="1")] * 2)
