@@ -55,7 +55,8 @@ def idle(spec: NetworkSpec, algos: Sequence[str] = ()) -> Iterator[str]:
         f"{', '.join(names[field] for field in fields)} ({why})"
         for fields, why in _idle(spec, algos or _algorithms(spec))
     ]
-    phrases += [*_weights(spec), *_further_sizes(spec), *_times_of_circuits(spec)]
+    phrases += [*_weights(spec), *_further_sizes(spec)]
+    phrases += _times_of_circuits(spec)
     if phrases:
         yield f"without effect here: {'; '.join(phrases)}"
     yield from _unmarked(spec)
@@ -145,7 +146,7 @@ def _further_sizes(spec: NetworkSpec) -> Iterator[str]:
 def _times_of_circuits(spec: NetworkSpec) -> Iterator[str]:
     """Yield a phrase on times of changes of circuits that never change."""
     if spec.circuits and (names := spec.circuits.idle):
-        yield f"{', '.join(names)} of circuits ({spec.circuits.name} decides once)"
+        yield f"{', '.join(names)} of circuits ({spec.circuits.name}: set up once)"
 
 
 def _by_faults(spec: NetworkSpec) -> Iterator[tuple[tuple[str, ...], str]]:

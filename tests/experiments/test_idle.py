@@ -40,11 +40,11 @@ def said(**typed: Any) -> str:
         ({"algo": "ring", "window": "8", "cc": "dctcp", "ecn": "5"}, ""),
         (
             {"topo": "circuits", "circuits": "sipocs,dead=50us,period=1ms,senders=pause"},
-            "period, dead, senders of circuits (sipocs decides once)",
+            "period, dead, senders of circuits (sipocs: set up once)",
         ),
         (
             {"topo": "circuits", "circuits": "topoopt,drain=0"},
-            "drain of circuits (topoopt decides once)",
+            "drain of circuits (topoopt: set up once)",
         ),
         ({"topo": "circuits", "circuits": "topoopt,period=100us,dead=25us"}, ""),
         ({"topo": "circuits", "circuits": "helios,dead=50us,period=1ms"}, ""),

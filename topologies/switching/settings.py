@@ -89,8 +89,9 @@ class CircuitSettings:
 
         How long draining takes without a limit is up to queues, which timeouts allow for anyway.
         """
-        waits = self.pauses and not self.controller.once
-        return self.dead_ps + (self.drain_ps or 0) if waits else 0
+        if self.controller.once:
+            return 0
+        return self.dead_ps + (self.drain_ps or 0) if self.pauses else 0
 
     @property
     def idle(self) -> tuple[str, ...]:

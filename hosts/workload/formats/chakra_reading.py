@@ -376,9 +376,11 @@ def _value(attribute: Any) -> Any:
 
 def _operations(value: Any) -> float:
     """Return a number of operations, which may be a text; 0: there is none; NaN: it is not one."""
-    if isinstance(value, str) and value:
+    if isinstance(value, str) and (is_whole(value) or not value):
+        return int(value) if is_whole(value) else 0
+    if isinstance(value, str):
         try:
-            return int(value) if is_whole(value) else float(value)
+            return float(value)
         except ValueError:
             return nan
     return value if isinstance(value, (int, float)) else 0
