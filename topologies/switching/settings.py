@@ -89,9 +89,8 @@ class CircuitSettings:
 
         How long draining takes without a limit is up to queues, which timeouts allow for anyway.
         """
-        if self.controller.once:
-            return 0
-        return self.dead_ps + (self.drain_ps or 0) if self.pauses else 0
+        changes = self.pauses and not self.controller.once
+        return self.dead_ps + (self.drain_ps or 0) if changes else 0
 
     @property
     def idle(self) -> tuple[str, ...]:
