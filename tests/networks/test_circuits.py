@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,18 +14,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from timed_messages import TimedMessages
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.core.compiled import UNCOMPILED
 from ringleaf.core.faults import parse_faults
 from ringleaf.core.pausing import Pausing
-from ringleaf.core.units import FOREVER_PS, PS_PER_S, PS_PER_US
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.python import run as run_all
 from ringleaf.hosts import rc
 from ringleaf.ina.registry import find_system
-from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.faults import Disturbance, LinkRate, Reroute
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import CircuitChange, CircuitUse, RunResult
@@ -340,35 +339,6 @@ def test_a_second_run_is_as_the_first() -> None:
         assert first.at_ps == first.dark_ps == 30 * US  # none is up in the beginning
 
 
-class Twice:
-    """A director that has one rack send to the next at two times."""
-
-    def __init__(self, on: VirtualNetwork, *starts_ps: int) -> None:
-        self.on, self.starts_ps = on, [*starts_ps]
-        self.opened = ExitStack()
-        self.due: list[CollectiveOperation] = []
-        schedule = one_message()
-        self.message = schedule, on.arrays(1000, schedule=schedule)
-
-    def start(self, now_ps: int) -> None:
-        pass
-
-    def take_operations(self) -> list[CollectiveOperation]:
-        due, self.due = self.due, []
-        return due
-
-    def next_ps(self) -> int:
-        return self.starts_ps[0] if self.starts_ps else FOREVER_PS
-
-    def reach(self, now_ps: int) -> None:
-        self.starts_ps.pop(0)
-        made = self.on.endpoints.operation(*self.message)
-        self.due.append(self.opened.enter_context(made))
-
-    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
-        pass
-
-
 def test_nobody_is_asked_while_nothing_is_under_way_with_any_threads() -> None:
     """4 KB take a few microseconds, and an answer; then hosts compute for a second."""
     asked: dict[int, list[int]] = {}
@@ -381,7 +351,8 @@ def test_nobody_is_asked_while_nothing_is_under_way_with_any_threads() -> None:
 
         add(decide, needs_core=True)
         on = network(HYBRID, "mine,period=3us,dead=0", threads=threads)
-        on.play(Twice(on, 11_400_000, PS_PER_S + 1_000_000))
+        message = one_message(), on.arrays(1000, schedule=one_message())
+        on.play(TimedMessages(on, message, 11_400_000, PS_PER_S + 1_000_000))
     one, two, eight = asked.values()
     assert one == two == eight
     assert one[0] == 12 * US

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_virtual_tiny import FRAME_PS, LINE_BYTES, MESSAGE, STAR
+from timed_messages import TimedMessages
 
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
@@ -27,7 +27,6 @@ from ringleaf.errors import BackendError
 from ringleaf.ina.occupancy import Usage
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.endpoints import connections
-from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.faults import Disturbance, LinkLoss, LinkRate, Restart
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -233,36 +232,10 @@ def test_reports_that_are_left_do_not_keep_a_capture_from_its_end(tmp_path: Any)
     assert network._net().state[s.EVENTS] == 1
 
 
-class Messages:
-    """A director that has a message sent at each of some times, and notes what it is told."""
-
-    def __init__(self, network: VirtualNetwork, *starts_ps: int) -> None:
-        self.network, self.starts_ps = network, [*starts_ps]
-        self.opened = ExitStack()
-        self.due: list[CollectiveOperation] = []
-        self.reached: list[int] = []
-        self.finished: list[tuple[int, int]] = []
-        schedule = Schedule(Collective.REDUCE, "incast", 2, 1, (Transfer(0, 1, 0, 0, Op.REDUCE),))
-        self.message = schedule, network.arrays(MESSAGE, INT32, schedule)
-
-    def start(self, now_ps: int) -> None:
-        assert now_ps == 0
-
-    def take_operations(self) -> list[CollectiveOperation]:
-        due, self.due = self.due, []
-        return due
-
-    def next_ps(self) -> int:
-        return self.starts_ps[0] if self.starts_ps else FOREVER_PS
-
-    def reach(self, now_ps: int) -> None:
-        self.reached.append(now_ps)
-        self.starts_ps.pop(0)
-        made = self.network.endpoints.operation(*self.message)
-        self.due.append(self.opened.enter_context(made))
-
-    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
-        self.finished.append((operation.end_ps, now_ps))
+def messages(network: VirtualNetwork, *starts_ps: int) -> TimedMessages:
+    """Return a director that has a message sent at each of some times."""
+    schedule = Schedule(Collective.REDUCE, "incast", 2, 1, (Transfer(0, 1, 0, 0, Op.REDUCE),))
+    return TimedMessages(network, (schedule, network.arrays(MESSAGE, INT32, schedule)), *starts_ps)
 
 
 def test_a_director_is_called_when_it_wants_and_hears_of_ends_at_the_end_of_a_window() -> None:
@@ -271,7 +244,7 @@ def test_a_director_is_called_when_it_wants_and_hears_of_ends_at_the_end_of_a_wi
     Of an answer, 62 bytes and 24 are on the line. The second message is sent in an empty network.
     """
     network = star()
-    director = Messages(network, 1000, 20 * 10**6)
+    director = messages(network, 1000, 20 * 10**6)
     result = network.play(director)
     assert director.reached == [1000, 20 * 10**6]
     first, second = director.finished
@@ -285,11 +258,11 @@ def test_a_director_is_called_when_it_wants_and_hears_of_ends_at_the_end_of_a_wi
 
 def test_a_director_may_want_something_in_the_window_in_which_something_ends() -> None:
     network = star()
-    director = Messages(network, 0)
+    director = messages(network, 0)
     network.play(director)
     ((end_ps, told_ps),) = director.finished
     for wanted_ps in (end_ps + 1, told_ps, told_ps + 1):
-        director = Messages(star(), 0, wanted_ps)
+        director = messages(star(), 0, wanted_ps)
         director.network.play(director)
         assert director.reached == [0, wanted_ps]
         assert director.finished[0] == (end_ps, min(told_ps, wanted_ps))
@@ -302,7 +275,7 @@ def test_links_are_disturbed_while_a_director_plays_and_one_hears_how_far_it_is(
         LinkLoss(FRAME_PS + 1, ("h1", "s0"), 0.0), LinkLoss(10**12 - 1, ("h1", "s0"), 1.0),
     ]  # fmt: skip
     told: list[int] = []
-    result = network.play(Messages(network, 0), told.append, disturbances=changes)
+    result = network.play(messages(network, 0), told.append, disturbances=changes)
     assert result.lost == 1
     assert result.retransmissions > 0
     assert told[-1] > 0
@@ -321,7 +294,7 @@ def test_memory_of_switches_is_sampled_in_the_course_of_a_sum(plays: bool) -> No
     arrays = network.arrays(64 * 8, INT32, schedule)
     changes = [LinkLoss(1, ("h1", "s0"), 1.0), LinkLoss(10**6, ("h1", "s0"), None)]
     if plays:
-        director = Messages(network, 0)
+        director = messages(network, 0)
         director.message = schedule, arrays
         result = network.play(director, disturbances=changes)
     else:
@@ -335,7 +308,7 @@ def test_memory_of_switches_is_sampled_in_the_course_of_a_sum(plays: bool) -> No
 
 def test_switches_are_watched_while_a_director_plays() -> None:
     network = star(watch_memory=True)
-    network.play(Messages(network, 0))
+    network.play(messages(network, 0))
     assert network._passage.occupancy is None  # none of them adds anything
 
 
