@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ringleaf.core.arena import Arena, Words
 from ringleaf.core.compiled import inline
-from ringleaf.core.views import window
+from ringleaf.core.views import span
 
 # A fifo's words.
 FIFO_ROWS = 0
@@ -33,7 +33,7 @@ def open_fifo(arena: Arena, at: int) -> Fifo:
     """Return the queue whose state is at word `at`."""
     words = arena.words
     rows = words[at + FIFO_ROWS]
-    return Fifo(window(words, at, FIFO_WORDS), window(words, rows, words[at + FIFO_ROOM]))
+    return Fifo(span(words, at, FIFO_WORDS), span(words, rows, words[at + FIFO_ROOM]))
 
 
 @inline

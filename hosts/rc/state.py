@@ -20,7 +20,7 @@ from ringleaf.core.headers import (
 )
 from ringleaf.core.sequence_numbers import MOST_WINDOW
 from ringleaf.core.units import FOREVER_PS
-from ringleaf.core.views import window
+from ringleaf.core.views import span, window
 from ringleaf.errors import ProtocolError
 from ringleaf.hosts.agent import AGENT_WORDS, HOST, UDP_PORT_LOW, make_agent
 from ringleaf.hosts.congestion.control import (
@@ -387,7 +387,7 @@ def qp_at(arena: Arena, start: int) -> Qp:
     words = arena.words
     sends, receives = words[start + SENDS_AT], words[start + RECEIVES_AT]
     return Qp(
-        window(words, start, QP_WORDS),
-        window(words, sends, RING * REQUEST_WORDS),
-        window(words, receives, RING * REQUEST_WORDS),
+        span(words, start, QP_WORDS),
+        span(words, sends, RING * REQUEST_WORDS),
+        span(words, receives, RING * REQUEST_WORDS),
     )
