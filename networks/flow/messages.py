@@ -102,11 +102,11 @@ def fetch_ahead(words: Words, at: int) -> None:
     heap = words[words[at + n.NET_AT] + s.HEAP_AT]
     if words[heap + COUNT] > 0:
         fetch_next(words, at, event_at(words, heap, 0))
-    for row in range(1, min(5, words[heap + COUNT])):
+    # Of one that may come after it, only what can be told without a look at its flow.
+    for row in range(1, 5):
         soon = n.flow_at(words, at, event_at(words, heap, row) >> 3)
+        prefetch(words, soon)
         prefetch(words, soon + n.ANSWER_PS)
-        prefetch(words, words[soon + n.QP_AT])
-        prefetch(words, words[soon + n.QP_AT] + RECEIVES_AT)
 
 
 @inline
