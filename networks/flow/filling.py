@@ -328,6 +328,40 @@ def give_rates(words: Words, at: int) -> None:
 
 
 @inline
+def give_alone(words: Words, at: int) -> bool:
+    """Give all flows met their rates, if each is alone on its links; return if that is so.
+
+    That is what rounds would come to. If it is not so, they go on from here.
+    """
+    floats, met = as_floats(words), words[at + f.MET_LINKS]
+    for i in range(words[at + f.MET_FLOWS]):
+        row = f.flow_row(words, at, words[words[at + f.MET_FLOWS_AT] + i])
+        share, limit = np.inf, f.NONE
+        first = words[row + f.FIRST_ENTRY]
+        for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+            here = f.entry_row(words, at, entry)
+            link = f.link_row(words, at, words[here + f.LINK])
+            if f.is_slack(words, link):
+                continue
+            if words[here + f.NEXT] != f.NONE or words[here + f.PREVIOUS] != f.NONE:
+                words[at + f.MET_LINKS] = met
+                return False
+            if words[link + f.LINK_STAMP] != words[at + f.STAMP]:
+                add_link(words, at, words[here + f.LINK])
+            usage = words[row + f.COUNT] * floats[here + f.USE] * floats[row + f.WEIGHT]
+            of_link = max(floats[link + f.CAPACITY], 0.0) / usage
+            if of_link * (1 + f.TOLERANCE) < share:
+                limit = words[here + f.LINK]
+            share = min(share, of_link)
+        if floats[row + f.PEAK] <= share * floats[row + f.WEIGHT]:
+            floats[row + f.RATE], words[row + f.LIMIT] = floats[row + f.PEAK], f.NONE
+        else:
+            floats[row + f.RATE] = f.whole(share * floats[row + f.WEIGHT])
+            words[row + f.LIMIT] = limit
+    return True
+
+
+@inline
 def solve_changes(words: Words, at: int) -> None:
     """Give all flows their rates that what has changed since the last solution may concern.
 
@@ -336,6 +370,8 @@ def solve_changes(words: Words, at: int) -> None:
     in a list. A flow that has gone keeps its last rate.
     """
     meet_changes(words, at)
+    if give_alone(words, at):
+        return
     while True:
         open_round(words, at)
         give_rates(words, at)

@@ -171,6 +171,23 @@ def test_a_capacity_that_changes_is_heeded_both_ways() -> None:
         assert solver.rates() == {0: capacity}
 
 
+@pytest.mark.parametrize(
+    ("left", "rate", "limit"),
+    [((12, 12), 12, f.NONE), ((9, 6), 6, 1), ((6, 9), 6, 0), ((9, 9), 9, 0), ((9, 12), 9, 0)],
+)
+def test_what_keeps_a_flow_from_more_is_known_if_it_is_alone(
+    left: Sequence[int], rate: int, limit: int
+) -> None:
+    solver = Solver([12, 12, 12], [Flow({0: 1, 1: 1}), Flow({2: 1})])
+    for link, capacity in enumerate(left):
+        f.set_capacity(solver.words, solver.at, link, float(capacity))
+    solver.change(0)
+    solver.change(1)
+
+    assert solver.rates() == {0: rate, 1: 12}
+    assert [solver.words[solver.row(number) + f.LIMIT] for number in (0, 1)] == [limit, f.NONE]
+
+
 LINKS = 4
 links = st.dictionaries(st.integers(0, LINKS - 1), st.integers(1, 3), min_size=1)
 flows_of = st.builds(
