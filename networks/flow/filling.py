@@ -307,20 +307,8 @@ def full_link(words: Words, at: int, row: int) -> int:
 
 
 @inline
-def give_peaks(words: Words, at: int) -> None:
-    """Give all flows met their peaks."""
-    floats = as_floats(words)
-    for i in range(words[at + f.MET_FLOWS]):
-        row = f.flow_row(words, at, words[words[at + f.MET_FLOWS_AT] + i])
-        floats[row + f.RATE], words[row + f.LIMIT] = floats[row + f.PEAK], f.NONE
-
-
-@inline
 def give_rates(words: Words, at: int) -> None:
-    """Give all flows met their rates, level by level; their peaks, if no link limits any."""
-    if words[at + f.MET_LINKS] == 0:
-        give_peaks(words, at)
-        return
+    """Give all flows met their rates, level by level."""
     growing = open_level(words, at)
     while growing > 0:
         fill_level(words, at, growing)
