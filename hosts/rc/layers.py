@@ -150,4 +150,6 @@ class ICRC(Packet):
     fields_desc = [XIntField("icrc", 0)]  # noqa: RUF012
 
 
+# Before scapy's own, which may have been loaded first.
+UDP.payload_guess = [({"dport": UDP_PORT}, BTH), *UDP.payload_guess]
 bind_layers(UDP, BTH, dport=UDP_PORT)

@@ -115,10 +115,13 @@ def test_a_nak_that_comes_twice_makes_the_sender_go_back_once() -> None:
 
 
 def test_a_probe_is_a_packet_without_data_to_scapy() -> None:
+    import scapy.contrib.roce  # which takes the port, too
     from scapy.layers.inet import IP
     from scapy.layers.l2 import Ether
 
     from ringleaf.hosts.rc.layers import BTH, ICRC
+
+    assert scapy.contrib.roce.BTH is not BTH
 
     wire = Wire(window=8)
     wire.expect(1, 4096, 100, tag=0)
