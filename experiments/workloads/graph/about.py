@@ -62,12 +62,14 @@ def about(experiment: WorkExperiment) -> list[str]:
 
 
 def _unused(experiment: WorkExperiment) -> Iterator[str]:
-    """Yield a line on algorithms that were asked for, of collectives that nobody calls."""
+    """Yield lines on what was asked for, of collectives that nobody calls, or of messages."""
     spec, calls = experiment.spec, [each.call for each in experiment.matched.meetings]
     called = {COLLECTIVES[call] for call in calls if call is not None and call in COLLECTIVES}
     unused = [name for name in spec.algos if ALGORITHMS[name].collective not in called]
     if unused and "algos" in spec.model_fields_set:
         yield f"without effect here: algo={','.join(unused)} (no such collectives are called)"
+    if spec.eager_limit is not None and None not in calls:
+        yield "without effect here: eager_limit (there are no messages)"
 
 
 def _content(matched: Matched) -> str:

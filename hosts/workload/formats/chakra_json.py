@@ -28,7 +28,7 @@ from ringleaf.core.files import kind_of
 from ringleaf.core.units import PS_PER_US, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import schema
-from ringleaf.hosts.workload.formats.framing import read_text
+from ringleaf.hosts.workload.formats.framing import once, read_text
 
 GRAPH = "workload_graph"
 
@@ -73,7 +73,7 @@ def read_messages(path: Path) -> list[Any]:
 
 def _values(path: Path) -> list[Any]:
     """Return all values of a file, one after another."""
-    text, decoder = read_text(path), json.JSONDecoder()
+    text, decoder = read_text(path), json.JSONDecoder(object_pairs_hook=once)
     values: list[Any] = []
     at = _skip(text, 0)
     try:
@@ -96,7 +96,7 @@ def _skip(text: str, at: int) -> int:
 def _node(where: str, entry: Any) -> Any:
     """Return a node of the feeder's form."""
     here = entry if isinstance(entry, dict) else {}
-    keys = {_FIELDS[key]: key for key in here if key in _FIELDS and here[key] is not None}
+    keys = _keys(where, here)
     if not {"id", "type"} <= keys.keys():
         raise ConfigError(f"{where}: must be a node with Id and NodeType, got {entry!r:.80}")
     attributes = [_attribute(*each) for each in entry.items() if each[0] not in _FIELDS]
@@ -119,6 +119,21 @@ def _node(where: str, entry: Any) -> Any:
             what = "a list of whole numbers" if field.endswith("_deps") else "a whole number"
             raise ConfigError(f"{where}: {key} must be {what}, got {value!r:.80}") from error
     return node
+
+
+def _keys(where: str, entry: dict[str, Any]) -> dict[str, str]:
+    """Return the key of each field that a node has; several keys of one must have one value."""
+    keys: dict[str, str] = {}
+    for key, value in entry.items():
+        if key not in _FIELDS or value is None:
+            continue
+        first = keys.setdefault(_FIELDS[key], key)
+        if str(entry[first]) != str(value):
+            raise ConfigError(
+                f"{where}: {first} and {key} are one field, got {entry[first]!r:.80} and "
+                f"{value!r:.80}; leave one out"
+            )
+    return keys
 
 
 def _list(value: Any) -> list[Any]:

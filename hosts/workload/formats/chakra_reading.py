@@ -14,7 +14,7 @@ Source:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from math import nan
@@ -81,6 +81,7 @@ class Passed:
         calls: Calls by the host that are computations.
         starts: Nodes that say when they started.
         timeless: Computations of so many operations, whose time nobody says.
+        timed: Computations of so many operations, whose time follows from the rate.
         loads: Loads and stores of so many bytes, whose time nobody says.
     """
 
@@ -89,25 +90,30 @@ class Passed:
     calls: int = 0
     starts: int = 0
     timeless: int = 0
+    timed: int = 0
     loads: int = 0
 
-    def notes(self) -> tuple[str, ...]:
-        """Return lines on what there is of it."""
+    def notes(self, flops: float | None) -> Iterator[str]:
+        """Yield lines on what there is of it, with the rate that was asked for."""
         facts = (
-            (self.missing, "control dependencies on nodes that the trace lacks are passed over"),
+            ("left out", self.missing, "ctrl_dep", "on nodes that the trace lacks"),
+            ("left out", self.circles, "ctrl_dep", "by which nodes wait for themselves"),
+            ("not used", self.starts, "start time", "(nodes begin when nothing keeps them)"),
             (
-                self.circles,
-                "control dependencies by which nodes wait for themselves are passed over",
+                *("in no time", self.timeless, "computation"),
+                "with num_ops and no duration: say the rate as flops",
             ),
-            (self.starts, "start times are not used: nodes begin when nothing keeps them"),
+            ("in no time", self.loads, "load/store node", "without a duration, of whatever size"),
             (
-                self.timeless,
-                "computations with num_ops, and no duration, take no time: say the rate as flops",
+                *("computations of hosts", self.calls, "call"),
+                "of collectives or messages by hosts",
             ),
-            (self.loads, "loads and stores without a duration take no time, whatever their size"),
-            (self.calls, "calls of collectives or messages by hosts are computations of theirs"),
         )
-        return tuple(f"{count} {what}" for count, what in facts if count)
+        for what, count, noun, more in facts:
+            if count:
+                yield f"{what}: {format_count(count, noun)} {more}"
+        if flops and not self.timed:
+            yield "without effect here: flops (no computation has num_ops and no duration)"
 
 
 def read_messages(path: Path) -> list[Any]:
@@ -304,6 +310,7 @@ class _Reader:
                     f"{attributes['num_ops']!r:.40}; give duration_micros"
                 )
             self._passed.timeless += self._flops is None
+            self._passed.timed += self._flops is not None
             time_ps = round(operations / self._flops * PS_PER_S) if self._flops else 0
         if message.type in (LOAD, STORE):
             stream = MEMORY_STREAM

@@ -32,7 +32,7 @@ from ringleaf.hosts.workload.formats.chakra_reading import (
     read_messages,
     read_rank,
 )
-from ringleaf.hosts.workload.formats.framing import read_bytes
+from ringleaf.hosts.workload.formats.framing import once, read_bytes
 from ringleaf.hosts.workload.formats.goal import read_goal, write_goal
 from ringleaf.hosts.workload.formats.rank_names import pattern_meant, pattern_of, trace_of
 from ringleaf.hosts.workload.graph import CallGroup, Graph, NodeKind, RankWork, check_ranks
@@ -129,7 +129,9 @@ def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
     used = {node.group for work in ranks for node in work.nodes}
     if chakra.EVERYBODY not in lists and len(known) - 1 not in used:
         known.pop()
-    return Graph(name, ranks, tuple(group for _, group in known), (*passed.notes(), *_alone(ranks)))
+    return Graph(
+        name, ranks, tuple(group for _, group in known), (*passed.notes(flops), *_alone(ranks))
+    )
 
 
 def _by_name(
@@ -247,15 +249,6 @@ def _group_files(pattern: Path) -> list[Path]:
     return [pattern.with_name(name) for name in names]
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, in which each name is there once: Python takes the last of two."""
-    names = [name for name, _ in pairs]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{twice!r} twice, of which one would be lost")
-    return dict(pairs)
-
-
 def _read_groups(pattern: Path, groups: str, count: int) -> dict[str, list[int]]:
     """Return the groups of a trace by name; none if nobody names a file and there is none."""
     places = _group_files(pattern)
@@ -263,7 +256,7 @@ def _read_groups(pattern: Path, groups: str, count: int) -> dict[str, list[int]]
     if path is None:
         return {}
     try:
-        by_name: Any = json.loads(read_bytes(path), object_pairs_hook=_once)
+        by_name: Any = json.loads(read_bytes(path), object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: must be JSON, got {str(error)!r:.80}") from error
     if not isinstance(by_name, dict):

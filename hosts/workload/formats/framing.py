@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ringleaf.core.files import NO_TEXT, is_special, kind_of
 from ringleaf.core.packing import packing
@@ -68,6 +69,20 @@ def read_text(path: Path) -> str:
             line = 1 + error.object.count(b"\n", 0, error.start)
             what = f"byte {error.object[error.start]:#x} in line {line}; write it in UTF-8"
         raise ConfigError(f"{path}: must be text, got {what}") from error
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, in which each name is there once: Python takes the last of two.
+
+    Raises:
+        ValueError: If one is there twice.
+    """
+    entry = dict(pairs)
+    if len(entry) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice!r} twice, of which one would be lost")
+    return entry
 
 
 def _length(path: Path, data: bytes, at: int) -> tuple[int, int]:

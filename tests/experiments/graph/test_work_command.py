@@ -282,6 +282,19 @@ def test_algorithms_of_collectives_that_nobody_calls_are_told(
     assert idle == ([line] if unused else [])
 
 
+def test_a_limit_of_messages_is_told_where_there_are_none() -> None:
+    """A model without a pipeline has collectives only; one in two stages sends activations."""
+    topo = {"topo": "leafspine,leaves=1,spines=0,hosts=2", "eager_limit": "1KiB"}
+    line = "without effect here: eager_limit (there are no messages)"
+    alone, staged = (
+        about(WorkExperiment(resolve_workload({**SMALL_MODEL, **topo, **split})))
+        for split in ({"tp": 2, "pp": 1}, {"tp": 1, "pp": 2})
+    )
+
+    assert line in alone
+    assert line not in staged
+
+
 @pytest.mark.parametrize("algo", ["ring", "recursivedoubling"])  # one has scratch memory
 def test_packet_hops_are_counted_beforehand(tmp_path: Path, algo: str) -> None:
     given = yaml.safe_load(SPEC) | {"out": str(tmp_path / "out"), "sequence": 2048, "algo": algo}

@@ -220,11 +220,19 @@ def test_operations_take_time_where_there_is_no_duration(tmp_path: Path) -> None
     timeless = read_trace(files)
     assert timeless.ranks[0].nodes[0].duration_ps == 0
     assert timeless.notes == (
-        "1 computations with num_ops, and no duration, take no time: say the rate as flops",
+        "in no time: 1 computation with num_ops and no duration: say the rate as flops",
     )
     timed = read_trace(files, flops=1e12)
     assert timed.ranks[0].nodes[0].duration_ps == 2_000_000
     assert timed.notes == ()
+
+
+def test_a_rate_that_no_computation_takes_is_named(tmp_path: Path) -> None:
+    """A computation has a duration of its own, or no operations."""
+    for node in (node_with(4, duration_micros=2), node_with(4), node_with(4, num_ops=0)):
+        assert read_trace(write_ranks(tmp_path, node), flops=1e12).notes == (
+            "without effect here: flops (no computation has num_ops and no duration)",
+        )
 
 
 def test_operations_may_be_written_with_a_point(tmp_path: Path) -> None:

@@ -117,6 +117,37 @@ def test_a_wrong_field_is_named(tmp_path: Path, change: dict[str, Any], message:
         read_json(tmp_path, {**FORWARD, **change})
 
 
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"id": 2}, "workload_graph 0: Id and id are one field, got 1 and 2; leave one out"),
+        ({"duration_micros": 20}, "runtime and duration_micros are one field, got 10 and 20"),
+        ({"type": "COMM_COLL_NODE"}, "NodeType and type are one field, got 4 and 'COMM_COLL_NODE'"),
+        ({"dataDeps": [7]}, r"data_deps and dataDeps are one field, got \[\] and \[7\]"),
+    ],
+)
+def test_a_field_with_two_values_is_refused(
+    tmp_path: Path, other: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_json(tmp_path, {**FORWARD, **other})
+
+
+def test_a_field_may_be_there_in_two_ways_with_one_value(tmp_path: Path) -> None:
+    both = {**FORWARD, "id": 1, "duration_micros": "10", "type": None, "dataDeps": []}
+
+    assert read_json(tmp_path, both) == read_json(tmp_path, FORWARD)
+
+
+def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    """Python's reader of JSON takes the last one."""
+    (tmp_path / "t.0.json").write_text(
+        '{"workload_graph": [{"Id": 1, "NodeType": 4, "runtime": 10, "runtime": 20}]}'
+    )
+    with pytest.raises(ConfigError, match="must be JSON, got \"'runtime' twice, of which one"):
+        read_trace(str(tmp_path / "t.*.json"))
+
+
 def write_et(folder: Path, names: list[str], metadata: bytes = b"") -> None:
     node = schema.Node(id=1, name="c", type=4, duration_micros=5)
     for name in names:

@@ -23,9 +23,9 @@ from ringleaf.hosts.workload.graph import CalledCollective, CallGroup, Graph, No
 from ringleaf.hosts.workload.meetings import match
 
 US = 10**6  # ps
-MISSING = "control dependencies on nodes that the trace lacks are passed over"
-CIRCLES = "control dependencies by which nodes wait for themselves are passed over"
-CALLS = "calls of collectives or messages by hosts are computations of theirs"
+MISSING = "on nodes that the trace lacks"
+CIRCLES = "by which nodes wait for themselves"
+CALLS = "of collectives or messages by hosts"
 
 
 def node(number: int, kind: int, micros: int = 0, **more: Any) -> Any:
@@ -70,7 +70,7 @@ def test_the_host_s_call_of_a_collective_is_a_computation(tmp_path: Path) -> Non
         WorkNode(1, NodeKind.COMPUTE, "n1", 85 * US, stream=chakra.CPU_STREAM),
         WorkNode(2, NodeKind.COLLECTIVE, "n2", 0, 65536, CalledCollective.ALLREDUCE, 0, after=(1,)),
     )
-    assert found.notes == (f"2 {CALLS}",)
+    assert found.notes == (f"computations of hosts: 2 calls {CALLS}",)
     assert len(match(found).meetings) == 1
 
 
@@ -81,7 +81,7 @@ def test_start_times_are_named(tmp_path: Path) -> None:
     found = read(tmp_path, trace(late), trace(late))
 
     assert found.ranks[1].nodes == (WorkNode(1, NodeKind.COMPUTE, "n1", 2 * US),)
-    assert found.notes == ("2 start times are not used: nodes begin when nothing keeps them",)
+    assert found.notes == ("not used: 2 start times (nodes begin when nothing keeps them)",)
 
 
 @pytest.mark.parametrize("kind", [chakra.SEND, chakra.RECEIVE])
@@ -107,7 +107,10 @@ def test_control_dependencies_hold_where_they_can(tmp_path: Path) -> None:
     found = read(tmp_path, trace(*nodes))
 
     assert [each.after for each in found.ranks[0].nodes] == [(), (1,), (2,)]
-    assert found.notes == (f"2 {MISSING}", f"1 {CIRCLES}")
+    assert found.notes == (
+        f"left out: 2 ctrl_deps {MISSING}",
+        f"left out: 1 ctrl_dep {CIRCLES}",
+    )
 
 
 def test_data_alone_counts_where_callers_wait_for_what_they_call(tmp_path: Path) -> None:
@@ -119,7 +122,7 @@ def test_data_alone_counts_where_callers_wait_for_what_they_call(tmp_path: Path)
     found = read(tmp_path, trace(*nodes))
 
     assert [each.after for each in found.ranks[0].nodes] == [(), (1,), (2,)]
-    assert found.notes == (f"2 {CIRCLES}",)
+    assert found.notes == (f"left out: 2 ctrl_deps {CIRCLES}",)
     match(found)
 
 
@@ -218,7 +221,7 @@ def test_collectives_of_one_rank_and_loads_that_take_no_time_are_named(tmp_path:
     )
 
     assert read(tmp_path, trace(KERNEL_ALONE, load, store)).notes == (
-        "1 loads and stores without a duration take no time, whatever their size",
+        "in no time: 1 load/store node without a duration, of whatever size",
         "1 collective of one rank alone, which sends nothing: give the files of all ranks",
     )
 
@@ -304,7 +307,7 @@ def test_json_of_the_feeder_is_read(tmp_path: Path) -> None:
     found = read(tmp_path, FEEDER.encode(), FEEDER.encode(), suffix="json")
 
     assert found.name == "t"
-    assert found.notes == (f"2 {MISSING}",)
+    assert found.notes == (f"left out: 2 ctrl_deps {MISSING}",)
     assert found.ranks[1].nodes == (
         WorkNode(1, NodeKind.COMPUTE, "n1", 10 * US),
         WorkNode(2, NodeKind.COLLECTIVE, "n2", 0, 65536, CalledCollective.ALLREDUCE, 0, after=(1,)),
