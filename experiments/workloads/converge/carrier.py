@@ -32,6 +32,7 @@ class ExchangeCost:
         data_bytes: (ranks,) bytes of messages' contents that each rank has sent.
         wrong: Elements that are not as the exchange's definition says.
         exchanges: Their number.
+        longest_ps: The time of the longest one.
     """
 
     time_ps: int
@@ -39,6 +40,7 @@ class ExchangeCost:
     data_bytes: npt.NDArray[np.int64]
     wrong: int = 0
     exchanges: int = 0
+    longest_ps: int = 0
 
 
 @dataclass
@@ -127,6 +129,7 @@ class ExchangeCarrier:
         self.cost.wire_bytes += np.array(done.outcome.wire_bytes[: self.ranks])
         self.cost.data_bytes += done.data_bytes(self.ranks)
         self.cost.exchanges += 1
+        self.cost.longest_ps = max(self.cost.longest_ps, done.outcome.time_ps)
         self.cost.wrong += done.verdict.wrong
 
     def _network(self, in_network: str | None) -> Network:

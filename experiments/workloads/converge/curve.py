@@ -28,6 +28,11 @@ class TrainingCase:
     steps: int
     rate: float
 
+    @property
+    def name(self) -> str:
+        """What lines call it: `cnn-topk:1%-ring-sync`."""
+        return f"{self.model}-{self.method}-{self.algo}-{self.workload}"
+
 
 @dataclass
 class Curve:
@@ -41,6 +46,7 @@ class Curve:
         time_us: Simulated time since the start, computing included.
         bytes_sent: Bytes that the busiest rank has sent, headers included.
         wrong: Elements of all exchanges that were not as defined.
+        longest_ps: The time of the longest exchange.
     """
 
     case: TrainingCase
@@ -50,3 +56,4 @@ class Curve:
     time_us: list[float] = field(default_factory=list)
     bytes_sent: list[int] = field(default_factory=list)
     wrong: int = 0
+    longest_ps: int = 0

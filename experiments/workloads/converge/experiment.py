@@ -18,6 +18,7 @@ from ringleaf.experiments.records.conditions import (
 from ringleaf.experiments.records.fewer_trees import fewer_trees
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.records.idle import idle
+from ringleaf.experiments.records.late_faults import of_faults
 from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
@@ -76,9 +77,11 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
                 *idle(spec, [*adding]),
                 *fewer_trees(spec, graph, {name: [hosts(graph)] for name in adding}),
                 *_without_allreduces(plan),
+                *_times_of_faults(spec),
                 *notes(spec.topo),
                 *about_capture(spec.cross_traffic),
-            ]
+            ],
+            faults=of_faults(self.plain()),
         )
 
     def plain(self) -> dict[str, Any]:
@@ -111,3 +114,9 @@ def _without_allreduces(plan: ConvergencePlan) -> Iterator[str]:
     names += [case.method for case in cases if not is_by_messages(case)]
     if names:
         yield f"no allreduce, so no part for algo: {', '.join(dict.fromkeys(names))}"
+
+
+def _times_of_faults(spec: ConvergeSpec) -> Iterator[str]:
+    """Yield a line on the times of faults, if any of them begins later, or ends."""
+    if any(fault.at_ps or fault.lasting_ps is not None for fault in spec.faults):
+        yield "faults happen in each exchange, at times after its start"

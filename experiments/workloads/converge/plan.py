@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -94,9 +94,22 @@ def read_plan(path: Path = SPEC) -> ConvergencePlan:
         at = ".".join(map(str, first["loc"])) or "the file"
         raise ConfigError(f"{where}: {at}: {first['msg']}, got {first['input']!r:.80}") from error
     _check_names(plan, where)
-    cases = [case for part in plan.parts for case in _expand(plan, part, where)]
+    cases = dict.fromkeys(case for part in plan.parts for case in _expand(plan, part, where))
+    _check_steps(cases, where)
     compute_ps = parse_time(plan.compute, f"{where}: compute")
     return ConvergencePlan(plan.topo, compute_ps, plan.batch, plan.seed, tuple(cases))
+
+
+def _check_steps(cases: Iterable[TrainingCase], where: str) -> None:
+    """Check that no training of a part is there with two numbers of steps: results have one."""
+    steps: dict[tuple[str, str], int] = {}
+    for case in cases:
+        first = steps.setdefault((case.part, case.name), case.steps)
+        if first != case.steps:
+            raise ConfigError(
+                f"{where}: part {case.part}: {case.name} must have one number of steps, got "
+                f"{first} and {case.steps}; call one of the parts otherwise"
+            )
 
 
 def chosen(plan: ConvergencePlan, parts: Sequence[str], steps: int | None) -> ConvergencePlan:

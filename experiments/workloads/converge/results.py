@@ -13,6 +13,7 @@ from ringleaf.core.disk import write_text
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
 from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.records.late_faults import tell_late
 from ringleaf.experiments.records.results import Results, as_csv, common
 from ringleaf.experiments.records.table import wrong_line
 from ringleaf.experiments.workloads.converge.curve import Curve, TrainingCase
@@ -61,7 +62,13 @@ COLUMNS = (
 
 @dataclass(kw_only=True)
 class ConvergeResults(Results):
-    """The results of all trainings of a plan."""
+    """The results of all trainings of a plan.
+
+    Attributes:
+        curves: The trainings' courses.
+        faults: The faults that were asked for, as `tell_late` needs them.
+        longest_ps: The time of each training's longest exchange, by its name.
+    """
 
     kind = "converge"
     row = TrainingRow
@@ -69,11 +76,15 @@ class ConvergeResults(Results):
     spare = ("wire_bytes", "steps", "workload", "part")
 
     curves: list[Curve] = field(default_factory=list)
+    faults: Mapping[str, Any] = field(default_factory=dict)
+    longest_ps: dict[str, int] = field(default_factory=dict)
 
     def add(self, curve: Curve) -> None:
         """Add a training that has ended."""
         case = curve.case
         self.curves.append(curve)
+        longest_ps = max(curve.longest_ps, self.longest_ps.get(case.name, 0))
+        self.longest_ps[case.name] = longest_ps
         self.rows.append(
             TrainingRow(
                 *(case.part, case.model, case.method, case.algo, case.workload),
@@ -100,8 +111,13 @@ class ConvergeResults(Results):
         return {each.case.part: (f"Part {each.case.part}", caption) for each in self.curves}
 
     def foot(self) -> Iterator[str]:
-        """Yield the line below the table."""
+        """Yield the lines below the table."""
         yield wrong_line(self.wrong)
+        yield from tell_late(self.faults, self.longest_ps)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the faults, and what says which of them came too late."""
+        return {"faults": dict(self.faults), "longest_ps": self.longest_ps}
 
     def figures(self) -> dict[str, Callable[[], Figure]]:
         """Return functions that draw the parts."""
@@ -140,4 +156,10 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> ConvergeResults:
             curve.bytes_sent.append(int(row["bytes_sent"]))
             curve.wrong = int(row["wrong"])
     rows = [TrainingRow(**row) for row in summary["rows"]]
-    return ConvergeResults(**common(folder, summary), rows=rows, curves=[*curves.values()])
+    return ConvergeResults(
+        **common(folder, summary),
+        rows=rows,
+        curves=[*curves.values()],
+        faults=summary.get("faults", {}),
+        longest_ps=summary.get("longest_ps", {}),
+    )

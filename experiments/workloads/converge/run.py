@@ -39,6 +39,7 @@ def train(plan: ConvergencePlan, case: TrainingCase, carrier: ExchangeCarrier) -
             time_ps = moment.elapsed_ps
         sent = cost.wire_bytes if sent is None else sent + cost.wire_bytes
         curve.wrong += cost.wrong
+        curve.longest_ps = max(curve.longest_ps, cost.longest_ps)
         if moment.step - last >= every or moment.step >= case.steps:
             last = moment.step
             judged = training.judge(moment.parameters)

@@ -393,3 +393,43 @@ def test_all_algorithms_are_those_that_add_up_any_elements() -> None:
     algos = {case.algo for case in read_plan().cases if case.part == "collectives"}
     assert {"ring", "switchml", "atp", "omnireduce"} <= algos
     assert not {"tern", "vote"} & algos
+
+
+def test_a_training_that_is_named_twice_is_done_once(tmp_path: Path) -> None:
+    """`topk` has the setting of the plan, so it is `topk:1%`."""
+    path = tmp_path / "plan.yaml"
+    part = {**PLAN["parts"][0], "method": ["none", "topk", "topk:1%", "none"]}
+    path.write_text(json.dumps({**PLAN, "settings": {"topk": "1%"}, "parts": [part, part]}))
+    assert [case.method for case in read_plan(path).cases] == ["none", "topk:1%"]
+
+
+def test_a_training_of_a_part_has_one_number_of_steps(tmp_path: Path) -> None:
+    """Results know it by its part, model, method, algorithm and scheme: courses were one."""
+    path = tmp_path / "plan.yaml"
+    part = PLAN["parts"][0]
+    path.write_text(json.dumps({**PLAN, "parts": [part, {**part, "name": "b", "steps": 3}]}))
+    assert [case.steps for case in read_plan(path).cases] == [2, 3]
+    path.write_text(json.dumps({**PLAN, "parts": [part, {**part, "steps": 3}]}))
+    message = "part a: logistic-none-ring-sync must have one number of steps, got 2 and 3; call"
+    with pytest.raises(ConfigError, match=message):
+        read_plan(path)
+
+
+def test_faults_that_come_after_every_exchange_are_told(tmp_path: Path) -> None:
+    """Each exchange begins at 0; one of a logistic regression takes less than 1 ms."""
+    path = tmp_path / "plan.yaml"
+    path.write_text(json.dumps(PLAN))
+    given = {"converge": str(path), "figures": "no", "wide": "yes"}
+    faults = "h0-s0 rate 1G at 1ms, h1-s0 rate 1G at 1ns"
+    printed: list[str] = []
+    run_any({**given, "faults": faults, "out": str(tmp_path / "out")}, printed.append)
+    late = "h0-s0 rate 1G at 1ms: too late for logistic-none-ring-sync"
+    assert [line for line in printed if "too late" in line] == [f"# {late}"]
+    assert "# faults happen in each exchange, at times after its start" in printed
+    assert late in read_results(tmp_path / "out").foot()
+
+
+def test_faults_that_are_there_from_the_start_are_not_told() -> None:
+    given = {"converge": "all", "parts": "sparse", "faults": "h0-s0 rate 1G"}
+    about = KIND.experiment(KIND.resolve(given)).results.about
+    assert not any("each exchange" in line for line in about)
