@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.registry import ALGORITHMS
@@ -21,6 +21,7 @@ from ringleaf.experiments.spec.kinds import NONE
 from ringleaf.experiments.workloads.graph.messages import PERCENTILES
 from ringleaf.experiments.workloads.graph.names import FLOWS, LLM
 from ringleaf.experiments.workloads.graph.schedules import COLLECTIVES
+from ringleaf.experiments.workloads.graph.unused import unused_of_model
 from ringleaf.hosts.workload.graph import NodeKind
 from ringleaf.hosts.workload.llm.pipeline import bubble
 from ringleaf.topologies.injection import injections_bps
@@ -28,9 +29,11 @@ from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
 
 if TYPE_CHECKING:
+    from ringleaf.collectives.collective import Collective
     from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
     from ringleaf.experiments.workloads.graph.results import WorkResults
     from ringleaf.experiments.workloads.graph.slowdown import Bin
+    from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
     from ringleaf.hosts.workload.matched import Matched
 
 NOTES = (
@@ -62,14 +65,21 @@ def about(experiment: WorkExperiment) -> list[str]:
 
 
 def _unused(experiment: WorkExperiment) -> Iterator[str]:
-    """Yield lines on what was asked for, of collectives that nobody calls, or of messages."""
+    """Yield lines on what was asked for and has no part: of collectives, models or messages."""
     spec, calls = experiment.spec, [each.call for each in experiment.matched.meetings]
     called = {COLLECTIVES[call] for call in calls if call is not None and call in COLLECTIVES}
+    yield from unused_algorithms(spec, called)
+    if spec.workload == LLM:
+        yield from unused_of_model(spec)
+    if spec.eager_limit is not None and None not in calls:
+        yield "without effect here: eager_limit (there are no messages)"
+
+
+def unused_algorithms(spec: WorkloadSpec, called: Collection[Collective]) -> Iterator[str]:
+    """Yield a line on algorithms that were asked for, of collectives that nobody calls."""
     unused = [name for name in spec.algos if ALGORITHMS[name].collective not in called]
     if unused and "algos" in spec.model_fields_set:
         yield f"without effect here: algo={','.join(unused)} (no such collectives are called)"
-    if spec.eager_limit is not None and None not in calls:
-        yield "without effect here: eager_limit (there are no messages)"
 
 
 def _content(matched: Matched) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ringleaf.collectives.collective import Collective
 from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.experiments.records.conditions import (
     conduct,
@@ -14,12 +15,15 @@ from ringleaf.experiments.records.conditions import (
 )
 from ringleaf.experiments.records.idle import idle
 from ringleaf.experiments.spec.kinds import NONE
+from ringleaf.experiments.workloads.graph.about import unused_algorithms
+from ringleaf.experiments.workloads.graph.unused import unused_of_model
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.recovery.experiment import RecoveryExperiment
+    from ringleaf.experiments.workloads.recovery.spec import RecoverySpec
 
 NOTES = (
     "goodput: iterations per second that count, and their share of what a training without losses "
@@ -41,6 +45,16 @@ def _failures(experiment: RecoveryExperiment) -> Iterator[str]:
         f"{format_time(round(mttf_s * PS_PER_S))} among "
         f"{format_count(len(experiment.hosts), 'host')}"
     )
+
+
+def _called(spec: RecoverySpec) -> set[Collective]:
+    """Return the collectives that models in pipelines may call, without experts and ZeRO."""
+    _, split = spec.model_sizes()
+    in_parts = split.sequence_parallel or split.scatter_gather
+    return {
+        Collective.ALLREDUCE,
+        *((Collective.REDUCE_SCATTER, Collective.ALL_GATHER) if in_parts else ()),
+    }
 
 
 def about(experiment: RecoveryExperiment) -> list[str]:
@@ -66,6 +80,8 @@ def about(experiment: RecoveryExperiment) -> list[str]:
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
         *unlike_hardware(vars(spec)),
         *idle(spec),
+        *unused_algorithms(spec, _called(spec)),
+        *unused_of_model(spec),
         *notes(spec.topo),
         *(["messages have sizes only"] if spec.data == NONE else []),
     ]

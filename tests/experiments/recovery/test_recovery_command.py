@@ -130,6 +130,18 @@ def test_one_that_cannot_go_on_is_told_and_the_others_go_on(tmp_path: Path) -> N
     assert "ringleaf: recovery checkpoint: a pipeline needs 2 workers, got 1" in output
 
 
+def test_options_that_no_recovery_looks_at_are_told(tmp_path: Path) -> None:
+    """Models in pipelines add up, and have no all-to-all, as they have no experts."""
+    short = {"recovery": "checkpoint", "iterations": 1, "wide": "yes"}
+    output = run(tmp_path, **short, algo="ring,alltoall", topk=1, sequence_parallel="yes")[1]
+    idle = [line for line in output.splitlines() if "without effect" in line]
+    line = "# without effect here:"
+    assert idle == [
+        f"{line} algo=alltoall (no such collectives are called)",
+        f"{line} topk (no experts)",
+    ]
+
+
 def test_options_of_recoveries_need_one() -> None:
     code, output = typed("workload", "run", "gpt13b", "--spares", "1")
     assert code == 2
