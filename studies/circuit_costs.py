@@ -20,6 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.units import format_count
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.networks.circuit_plan import CircuitPlan
@@ -88,7 +89,7 @@ def circuit_costs_command(
     with timed(taken):
         result = network.run(schedule, arrays)
     changes = len(result.circuits.changes) if result.circuits else 0
-    say(f"# {graph.name}, {circuits}, {algo}: {changes} changes")
+    say(f"# {graph.name}, {circuits}, {algo}: {format_count(changes, 'change')}")
     say(f"#{'median':>8}{'longest':>9}  (ms)")
     for label, own in taken.items():
         if own:

@@ -27,9 +27,13 @@ from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style, subplots
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.topologies.switching.settings import parse_circuits
+from studies.times import note_time
 
 BLOCKING = "leafspine,leaves=8,spines=1,hosts=4"
 NON_BLOCKING = "leafspine,leaves=8,spines=4,hosts=4"
+RACKS = "circuits,racks=8,"
+"""The beginning of topologies with as many racks as these."""
+
 SWEPT = "helios"
 """The controller whose dead time is swept, with senders that go on."""
 
@@ -61,6 +65,8 @@ class SweptTimes:
         for (low, before), (high, after) in pairwise(points):
             if before < self.without_ps <= after:
                 share = (self.without_ps - before) / (after - before)
+                if not low:  # a logarithmic axis has no 0
+                    return round(share * high)
                 return round(exp(log(low) + share * (log(high) - log(low))))
         return None
 
@@ -72,11 +78,11 @@ def read_times(path: Path) -> Times:
         ConfigError: If the file can't be read, or is another one.
     """
     try:
+        times: Times = {}
         with path.open(newline="") as file:
-            return {
-                (row["topo"], row["circuits"], row["algo"]): int(row["time_ps"])
-                for row in csv.DictReader(file)
-            }
+            for row in csv.DictReader(file):
+                note_time(times, (row["topo"], row["circuits"], row["algo"]), int(row["time_ps"]))
+        return times
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"circuits: must be a sweep of circuits.yaml, got {str(path)!r}: {error}"
@@ -90,10 +96,17 @@ def swept(times: Times) -> list[SweptTimes]:
         ConfigError: If there are none.
     """
     by_algo: dict[str, dict[int, int]] = {}
-    for (_, text, algo), time_ps in times.items():
+    for (topo, text, algo), time_ps in times.items():
         circuits = parse_circuits(text, "circuits")
-        if circuits and circuits.name == SWEPT and not circuits.pauses:
-            by_algo.setdefault(algo, {})[circuits.dead_ps] = time_ps
+        if not topo.startswith(RACKS) or not circuits or circuits.pauses:
+            continue
+        if circuits.name == SWEPT:
+            own = by_algo.setdefault(algo, {})
+            if own.setdefault(circuits.dead_ps, time_ps) != time_ps:
+                raise ConfigError(
+                    f"circuits: {algo} must have one time for each dead time, got two for {text}; "
+                    "sweep dead times alone"
+                )
     found = [
         SweptTimes(algo, dict(sorted(own.items())), *_references(times, algo))
         for algo, own in by_algo.items()
@@ -115,7 +128,7 @@ def gains(times: Times) -> Iterator[tuple[float, float, str]]:
     """Yield how many times as fast as packets alone each run is, and its share of the best."""
     for (topo, text, algo), time_ps in times.items():
         without_ps, best_ps = _references(times, algo)
-        if text and topo.startswith("circuits,racks=8") and without_ps and best_ps:
+        if text and topo.startswith(RACKS) and without_ps and best_ps:
             core = "no core" if topo.endswith("core=0") else "core"
             yield without_ps / time_ps, best_ps / time_ps, f"{algo}, {text} ({core})"
 

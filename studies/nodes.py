@@ -29,6 +29,7 @@ from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style, subplots
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.topologies.registry import parse
+from studies.times import note_time
 
 _HEADER = f"#{'ratio':>7}{'ours':>8}{'expected':>10}  topology"
 
@@ -67,7 +68,7 @@ def read_points(path: Path, nic_bps: int) -> list[NodesPoint]:
     try:
         with path.open(newline="") as file:
             for row in csv.DictReader(file):
-                times.setdefault(row["topo"], {})[row["algo"]] = int(row["time_ps"])
+                note_time(times.setdefault(row["topo"], {}), row["algo"], int(row["time_ps"]))
                 ranks[row["topo"]] = int(row["ranks"])
     except (OSError, KeyError, ValueError) as error:
         raise ConfigError(

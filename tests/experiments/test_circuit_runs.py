@@ -165,6 +165,29 @@ def test_the_break_even_is_between_two_dead_times(tmp_path: Path) -> None:
     assert beyond.break_even_ps() is None
 
 
+def test_the_break_even_after_no_dead_time_is_on_a_line() -> None:
+    """A logarithmic axis has no 0: 7 is two thirds of the way from 5 to 8."""
+    assert circuits.SweptTimes("ring", {0: 5, 30 * US: 8}, 7, 3).break_even_ps() == 20 * US
+
+
+def test_a_sweep_in_which_a_run_has_several_times_is_refused(tmp_path: Path) -> None:
+    """Of two sizes, or of two periods with one dead time, the last one counted."""
+    again = f'"{circuits.BLOCKING}",,ring,{7 * US}\n'
+    message = "hosts=4, , ring has several times; sweep one size and seed"
+    with pytest.raises(ConfigError, match=message):
+        circuits.read_times(sweep(tmp_path, HEAD + SWEEP + again))
+    period = f'"circuits,racks=8,hosts=4,optical=4","helios,period=9us,dead=1us",ring,{7 * US}\n'
+    with pytest.raises(ConfigError, match="ring must have one time for each dead time, got two"):
+        circuits.swept(circuits.read_times(sweep(tmp_path, HEAD + SWEEP + period)))
+
+
+def test_other_racks_have_no_part_in_the_break_even(tmp_path: Path) -> None:
+    """Those without circuits are eight."""
+    other = f'"circuits,racks=4,hosts=4,optical=4","helios,dead=1us",ring,{7 * US}\n'
+    (found,) = circuits.swept(circuits.read_times(sweep(tmp_path, HEAD + SWEEP + other)))
+    assert found.times_ps == {US: 50 * US, 100 * US: 150 * US}
+
+
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", HEAD + "x,y\n"])
 def test_a_file_that_is_no_such_sweep_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match="circuits: must"):

@@ -168,3 +168,10 @@ def test_a_file_that_is_no_such_sweep_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"must be a sweep of nodes\.yaml, got"):
         nodes.read_points(tmp_path / "none.csv", 10**11)
     assert perform_alone("nodes", nodes.nodes_command, [str(tmp_path / "none.csv")]) == 2
+
+
+def test_a_sweep_of_several_sizes_is_refused(tmp_path: Path) -> None:
+    rows = "fattree,ring,5,16\nfattree,ring,6,16\n"
+    (tmp_path / "sweep.csv").write_text(f"topo,algo,time_ps,ranks\n{rows}")
+    with pytest.raises(ConfigError, match="ring has several times; sweep one size and seed"):
+        nodes.read_points(tmp_path / "sweep.csv", 10**11)
