@@ -39,11 +39,13 @@ class SparseAllreduce:
         title: Its name in texts.
         parse: Returns the method, from the text behind the colon, and the start of messages.
         look: Its look in figures.
+        reduces: Whether allreduces are among its exchanges, which go by any algorithm.
     """
 
     title: str
     parse: Callable[[str, str], Method]
     look: Look
+    reduces: bool = True
 
 
 SPARSE: Registry[SparseAllreduce] = Registry(

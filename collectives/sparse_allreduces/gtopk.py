@@ -84,4 +84,4 @@ def parse(text: str, where: str) -> Method:
     return Method(make, expect)
 
 
-ALLREDUCE = SparseAllreduce("gTop-k", parse, Look("#b0703a", "2"))
+ALLREDUCE = SparseAllreduce("gTop-k", parse, Look("#b0703a", "2"), reduces=False)

@@ -97,4 +97,4 @@ def parse(text: str, where: str) -> Method:
     return Method(make, expect)
 
 
-ALLREDUCE = SparseAllreduce("HiTopKComm", parse, Look("#6a5ab8", "+"))
+ALLREDUCE = SparseAllreduce("HiTopKComm", parse, Look("#6a5ab8", "+"), reduces=False)

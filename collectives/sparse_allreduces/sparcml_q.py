@@ -79,4 +79,4 @@ def parse(text: str, where: str) -> Method:
     return Method(lambda rank, ranks: SparCML(share, rank, ranks, bits), expect)
 
 
-ALLREDUCE = SparseAllreduce("SparCML, quantised DSAR", parse, Look("#8a6a4a", "."))
+ALLREDUCE = SparseAllreduce("SparCML, quantised DSAR", parse, Look("#8a6a4a", "."), reduces=False)

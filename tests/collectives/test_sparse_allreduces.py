@@ -102,6 +102,23 @@ def test_all_ranks_get_the_same_and_nothing_is_lost_at_any_number_of_ranks(name:
             assert np.allclose(went + left, came, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", SPARSE.shipped())
+def test_a_sparse_allreduce_says_whether_it_asks_for_allreduces(name: str) -> None:
+    """Also where ranks have all elements, which DeepReduce sends as they are."""
+    asked: set[Collective] = set()
+    memory = Memory(4)
+
+    def carry(asks: Sequence[Ask | Post]) -> list[Array | dict[int, Array]]:
+        asked.update(ask.collective for ask in asks if isinstance(ask, Ask))
+        return memory(asks)
+
+    for share in ("5%", "100%"):
+        text = f"{name}:{share},node=2" if name == "hitopk" else f"{name}:{share}"
+        steps = zip(programs(text, 4), inputs(4, 200, 0), strict=True)
+        drive([each.step(part, 0) for each, part in steps], carry)
+    assert SPARSE[name].reduces == (Collective.ALLREDUCE in asked)
+
+
 @pytest.mark.parametrize("name", COMPRESSORS.shipped())
 def test_compressors_agree_at_any_number_of_ranks(name: str) -> None:
     """As programs: all ranks get the same, and with error feedback nothing is lost."""

@@ -155,7 +155,10 @@ def is_by_messages(case: TrainingCase) -> bool:
 
 def has_allreduces(case: TrainingCase) -> bool:
     """Return whether a training's algorithm has a part in it: sums of both ways are scattered."""
-    return not is_by_messages(case) and not case.method.startswith(BOTH_WAYS)
+    if is_by_messages(case) or case.method.startswith(BOTH_WAYS):
+        return False
+    name = _plain_name(case.method)
+    return name not in SPARSE or SPARSE[name].reduces
 
 
 def _plain_name(method: str) -> str:

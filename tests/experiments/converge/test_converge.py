@@ -317,12 +317,12 @@ def test_no_training_depends_on_those_before_it(tmp_path: Path) -> None:
 def test_a_header_says_where_the_algorithm_has_no_part(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     parts = [
-        {**PLAN["parts"][0], "algo": ["switchml"], "method": ["none", "2x-efsign"]},
+        {**PLAN["parts"][0], "algo": ["switchml"], "method": ["none", "2x-efsign", "gtopk:1%"]},
         {**PLAN["parts"][0], "algo": ["ring", "switchml"], "workload": ["gossip", "ssp"]},
     ]
     path.write_text(json.dumps({**PLAN, "parts": parts}))
     results = KIND.experiment(KIND.resolve({"converge": str(path)})).results
-    assert "no allreduce, so no part for algo: gossip, ssp, 2x-efsign" in results.about
+    assert "no allreduce, so no part for algo: gossip, ssp, 2x-efsign, gtopk:1%" in results.about
     path.write_text(json.dumps(PLAN))
     results = KIND.experiment(KIND.resolve({"converge": str(path)})).results
     assert not any("no part" in line for line in results.about)
