@@ -45,7 +45,6 @@ TRIALS = 3  # of a load, the best of which counts
 STEP = 1.5
 CLOSE = 0.05  # the search ends when the lossy and the lossless load are that near
 LEAST_PPS = 4000.0
-BAR = 10  # times BMv2
 
 _RATE_BPS = 10**12  # of the lines: no limit
 _PATIENCE_S = 120.0
