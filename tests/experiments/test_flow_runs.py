@@ -55,6 +55,18 @@ def test_a_page_says_whether_packets_were_carried(tmp_path: Path, net: str, how:
     assert f"{result.rows[0].packet_hops:,}" in page
 
 
+def test_a_page_says_what_was_skipped_and_what_nobody_has_measured(tmp_path: Path) -> None:
+    topo = "leafspine,leaves=4,spines=2,hosts=8"
+    result = results_of(tmp_path, topo=topo, algo="ring", size="16M", data="none", skip="5%")
+
+    (row,) = result.rows
+    page = result.report().read_text(encoding="utf-8")
+    assert row.skipped_percent > 0
+    for line in (row.skipping, "nobody has measured what flows are wrong by here (docs/flow.md): "):
+        assert f"ring at 16 MiB: {line}" in page
+    assert "for which messages stand, but for what was skipped" in page
+
+
 def test_packets_run_beside_it_if_that_is_asked_for(tmp_path: Path) -> None:
     (row,) = results_of(tmp_path, algo="ring", size="1M", check_packets="yes").rows
     (packets,) = results_of(tmp_path, algo="ring", size="1M", net="virtual").rows

@@ -68,6 +68,7 @@ _TIMES = {
 
 def sections(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str]:
     """Yield them, as HTML."""
+    yield from _remarks(results)
     yield from _lost(results)
     yield from explained.as_html(results, svgs)
     yield from _inside(results, svgs)
@@ -79,6 +80,15 @@ def sections(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[st
 
 def _net(results: CollectiveResults) -> str:
     return str(results.options.get("net", VIRTUAL))
+
+
+def _remarks(results: CollectiveResults) -> Iterator[str]:
+    """Yield the section on what the lines below the table say of rows, such as what was skipped."""
+    elsewhere = set(table.lost(results.rows))
+    lines = [line for line in table.remarks(results.rows) if line not in elsewhere]
+    if lines:
+        yield "<h2>Remarks on results</h2>"
+        yield from (f'<p class="soft">{escape(line)}.</p>' for line in lines)
 
 
 def _lost(results: CollectiveResults) -> Iterator[str]:

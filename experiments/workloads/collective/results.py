@@ -249,6 +249,8 @@ class CollectiveResults(Results):
         hops = sum(row.packet_hops for row in self.rows)
         is_flow = self.options.get("net") == FLOW
         how = "for which messages stand" if is_flow else "carried one by one"
+        if any(row.skipped_percent for row in self.rows):
+            how += ", but for what was skipped"
         yield RunFact(f"{hops:,}", f"packets on links, {how}")
 
     def mark(self, row: CollectiveRow) -> str:
