@@ -41,7 +41,7 @@ class WorkersJob:
         check: Called with each rank's values; raises a ConfigError if they can't be added up.
         mover: Changes its part of the switches' memory; None: it keeps it.
         rebuilder: Builds its tree again while it runs; None: the tree stays.
-        awaited: What a rank waits for that is not done, for people.
+        awaited: The reason why a rank waits that is not done, for people.
     """
 
     system: str

@@ -158,7 +158,7 @@ class JobRequest:
 
 
 AWAITED = "the switches to aggregate"
-"""What a rank waits for whose sums switches make."""
+"""The reason why a rank waits whose sums switches make."""
 
 
 class JobAggregator(Protocol):
@@ -186,7 +186,7 @@ class JobAggregator(Protocol):
 
     @property
     def awaited(self) -> str:
-        """What a rank waits for that is not done, for people."""
+        """The reason why a rank waits that is not done, for people."""
 
     def start(
         self,

@@ -13,7 +13,7 @@ def note_time(times: dict[Key, int], key: Key, time_ps: int) -> None:
 
     Args:
         times: Times in ps so far, which the run is added to.
-        key: What was run.
+        key: The run.
         time_ps: Its time.
 
     Raises:

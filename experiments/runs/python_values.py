@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 BY_GRAPH = "given by its graph"
-"""What a family says that has one topology, a graph of the caller's."""
+"""The summary of a family with one topology, a graph of the caller's."""
 
 _ARRAYS = ("numpy.ndarray", "torch.Tensor")
 

@@ -1,4 +1,4 @@
-"""What a run or sweep from Python leaves: rows, data frames, figures and the report."""
+"""The results of runs and sweeps from Python: rows, data frames, figures and the report."""
 
 from __future__ import annotations
 

@@ -102,7 +102,8 @@ def fetch_ahead(words: Words, at: int) -> None:
     heap = words[words[at + n.NET_AT] + s.HEAP_AT]
     if words[heap + COUNT] > 0:
         fetch_next(words, at, event_at(words, heap, 0))
-    # Of one that may come after it, only what can be told without a look at its flow.
+    # Those that may come after it are fetched blindly: their flows are mostly in no near cache, so
+    # that looking for what they refer to would take longer than it saves.
     for row in range(1, 5):
         soon = n.flow_at(words, at, event_at(words, heap, row) >> 3)
         prefetch(words, soon)

@@ -52,7 +52,7 @@ class Nics:
         window_bytes: The most bytes that a connection has in flight.
         entities: Nothing for switches.
         mover: Nothing, as it has no part of switches' memory.
-        awaited: What a rank waits for that is not done, for people.
+        awaited: The reason why a rank waits that is not done, for people.
     """
 
     agents: Sequence[HostAgent]

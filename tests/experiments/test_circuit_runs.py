@@ -171,7 +171,7 @@ def test_the_break_even_after_no_dead_time_is_on_a_line() -> None:
 
 
 def test_a_sweep_in_which_a_run_has_several_times_is_refused(tmp_path: Path) -> None:
-    """Of two sizes, or of two periods with one dead time, the last one counted."""
+    """The last one counted of two sizes, or of two periods with one dead time."""
     again = f'"{circuits.BLOCKING}",,ring,{7 * US}\n'
     message = "hosts=4, , ring has several times; sweep one size and seed"
     with pytest.raises(ConfigError, match=message):

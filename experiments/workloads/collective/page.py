@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -68,8 +68,8 @@ _TIMES = {
 
 def sections(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str]:
     """Yield them, as HTML."""
-    yield from _remarks(results)
-    yield from _lost(results)
+    yield from _lines("Remarks on results", table.remarks(results.rows))
+    yield from _lines("Hosts that were lost", table.lost(results.rows))
     yield from explained.as_html(results, svgs)
     yield from _inside(results, svgs)
     yield "<h2>How to read this</h2>"
@@ -82,21 +82,12 @@ def _net(results: CollectiveResults) -> str:
     return str(results.options.get("net", VIRTUAL))
 
 
-def _remarks(results: CollectiveResults) -> Iterator[str]:
-    """Yield the section on what the lines below the table say of rows, such as what was skipped."""
-    elsewhere = set(table.lost(results.rows))
-    lines = [line for line in table.remarks(results.rows) if line not in elsewhere]
-    if lines:
-        yield "<h2>Remarks on results</h2>"
-        yield from (f'<p class="soft">{escape(line)}.</p>' for line in lines)
-
-
-def _lost(results: CollectiveResults) -> Iterator[str]:
-    """Yield the section on ranks that have begun again without hosts they had lost."""
-    lines = [f'<p class="soft">{escape(line)}.</p>' for line in table.lost(results.rows)]
-    if lines:
-        yield "<h2>Hosts that were lost</h2>"
-        yield from lines
+def _lines(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield a section of lines; none, if there are no lines."""
+    listed = [f'<p class="soft">{escape(line)}.</p>' for line in lines]
+    if listed:
+        yield f"<h2>{title}</h2>"
+        yield from listed
 
 
 def _inside(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str]:

@@ -221,6 +221,7 @@ class CollectiveResults(Results):
             yield wrong_line(self.wrong)
         yield from self.reasons()
         yield from table.remarks(self.rows)
+        yield from table.lost(self.rows)
         ends_ps = {self.name_of((row.algo, row.size_bytes)): row.time_ps for row in self.rows}
         yield from tell_late(self.options, ends_ps)
         for key, explained in self.explained.items():

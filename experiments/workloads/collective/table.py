@@ -118,7 +118,6 @@ def remarks(rows: Sequence[CollectiveRow]) -> Iterator[str]:
                 "up, as switches add integers, and small values are rounded away; scale the "
                 "tensor (docs/aggregation.md)"
             )
-    yield from lost(rows)
     for row in rows:
         if row.outside:
             yield unmeasured(_name(row), row.outside)

@@ -30,7 +30,7 @@ class TrainingCase:
 
     @property
     def name(self) -> str:
-        """What lines call it: `cnn-topk:1%-ring-sync`."""
+        """Its name in lines of a run: `cnn-topk:1%-ring-sync`."""
         return f"{self.model}-{self.method}-{self.algo}-{self.workload}"
 
 
